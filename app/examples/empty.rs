@@ -1,4 +1,4 @@
-//! A program that joins its job and leaves it: what that costs, and that every rank gets away.
+//! A program that joins its job and leaves it: it shows the cost of that, and that every rank ends.
 //!
 //! `carrousel run -n 100 -- target/release/examples/empty`, or
 //! `carrousel sim -n 100 --app target/release/examples/empty`

@@ -1,10 +1,10 @@
-//! Heat that spreads over a plate, which the ranks have cut into bands: in each step, neighbours exchange
-//! the rows at their common border, and compute the inner rows meanwhile.
+//! The heat on a plate spreads. Each rank has a band of the plate. In each step, neighbours exchange the rows at
+//! their common border, and compute the inner rows meanwhile.
 //!
 //! `carrousel run -n 4 -- target/release/examples/heat`, or
 //! `carrousel sim -n 16 --app target/release/examples/heat`
 //!
-//! The result is compared with the one that rank 0 computes alone.
+//! The result is compared with that of rank 0, which computes the whole plate alone.
 
 use carrousel_app::{World, run, wait_all};
 use std::io::{Write, stdout};
@@ -14,9 +14,9 @@ use std::time::Duration;
 /// Cells of the plate, each way.
 const SIDE: usize = 512;
 const STEPS: usize = 200;
-/// How much of the difference to its neighbours a cell takes over in a step.
+/// The part of the difference to its neighbours that a cell takes over in a step.
 const RATE: f64 = 0.2;
-/// What a step of a row takes, where the run is simulated.
+/// The time of one row in a simulated run.
 const ROW: Duration = Duration::from_nanos(500);
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

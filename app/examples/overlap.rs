@@ -1,5 +1,5 @@
-//! Overlap: whether a large message moves while both of its ranks compute. One receives, the other sends; both start
-//! their request, compute, and wait for it. If the data moves meanwhile, neither waits.
+//! Overlap: whether a large message moves while both of its ranks compute. One rank receives, the other sends; both
+//! start their request, compute, and wait for it. If the data moves meanwhile, neither has to wait.
 //!
 //! `carrousel run -n 2 -- target/release/examples/overlap`
 
@@ -8,14 +8,14 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 const BYTES: usize = 1 << 20;
-/// What both compute, and by how much later the late one begins.
+/// The time for which both compute; the late one also begins later by this time.
 const COMPUTE: Duration = Duration::from_millis(10);
 const LATE: Duration = Duration::from_millis(1);
 
-/// What a rank's first call and its wait take, in microseconds.
+/// The times of a rank's first call and of its wait, in microseconds.
 type Took = [f64; 2];
 
-/// Sends from rank 0 to rank 1; one of them is late. The buffers are there, and touched, before.
+/// Sends from rank 0 to rank 1; one of them is late. The buffers are allocated and touched before.
 fn exchange(world: &Communicator, receiver_is_first: bool) -> Result<Took, Box<dyn Error>> {
     let sends = world.rank() == 0;
     let buffer = vec![if sends { 7u8 } else { 1 }; BYTES];
@@ -36,7 +36,7 @@ fn exchange(world: &Communicator, receiver_is_first: bool) -> Result<Took, Box<d
     Ok([call, wait].map(|time| time.as_secs_f64() * 1e6))
 }
 
-/// Does something else than to call the library.
+/// Computes for this time, without calling the library.
 fn compute(time: Duration) {
     let begin = Instant::now();
     while begin.elapsed() < time {
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err(format!("two ranks are needed, not {}", world.size()).into());
     }
     for (name, receiver_is_first) in [("receiver first", true), ("sender first", false)] {
-        // The first one connects.
+        // The first exchange makes the connection.
         exchange(world, receiver_is_first)?;
         let took = exchange(world, receiver_is_first)?;
         if world.rank() == 1 {

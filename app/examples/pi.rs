@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Strips under the curve.
 const STRIPS: u32 = 10_000_000;
-/// What a strip takes, in picoseconds, where the run is simulated.
+/// The time of a strip in a simulated run, in picoseconds.
 const STRIP_PS: u64 = 1_000;
 
 async fn app(world: World) -> Result<(), Box<dyn std::error::Error>> {

@@ -1,4 +1,4 @@
-//! Ping-pong: how long a message takes from one rank to another.
+//! Ping-pong: the time that a message takes from one rank to another.
 //!
 //! `carrousel run -n 2 -- target/release/examples/pingpong`, or
 //! `carrousel sim -n 2 --app target/release/examples/pingpong`

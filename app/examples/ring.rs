@@ -1,5 +1,5 @@
-//! A token that goes around a ring of all ranks, and a sum of all: what a job of many ranks on a node takes, as each
-//! talks to few of the others.
+//! A token that goes around a ring of all ranks, and a sum over all ranks. It shows the cost of a job of many ranks
+//! on a node, in which each rank sends to few of the others.
 //!
 //! `carrousel run -n 200 -- target/release/examples/ring`, or
 //! `carrousel sim -n 1000 --app target/release/examples/ring`

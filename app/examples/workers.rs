@@ -1,4 +1,4 @@
-//! A master that hands out work, and workers that ask for it: whoever is done first gets the next piece.
+//! A master that hands out work, and workers that ask for it: the worker that finishes first gets the next piece.
 //!
 //! `carrousel run -n 4 -- target/release/examples/workers`, or
 //! `carrousel sim -n 4 --app target/release/examples/workers`
@@ -12,18 +12,18 @@ use std::time::Duration;
 
 /// Primes below this are counted.
 const END: u64 = 2_000_000;
-/// There are so many.
+/// The number of these primes.
 const PRIMES: u64 = 148_933;
 /// Numbers in a piece of work.
 const PIECE: u64 = 20_000;
-/// What a piece takes, where the run is simulated.
+/// The time of a piece in a simulated run.
 const TIME: Duration = Duration::from_millis(1);
 
-/// A worker asks, and says what it has found: rank 0 gets this.
+/// To rank 0: a worker asks for work, and reports its last result.
 const ASK: u32 = 0;
-/// The beginning of a piece; rank 0 sends this.
+/// From rank 0: the beginning of a piece.
 const WORK: u32 = 1;
-/// There is no more.
+/// From rank 0: there is no more work.
 const DONE: u32 = 2;
 
 fn primes(begin: u64) -> u64 {

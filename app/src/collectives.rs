@@ -4,15 +4,15 @@ use crate::request::Request;
 use crate::world::{Kind, World};
 use carrousel::{CallSite, Element, Error, on_bytes, part};
 use carrousel_rank::{self as rank, Collective, Communicator};
-use carrousel_transport_sim::{Gathering, ReduceOp};
+use carrousel_transport_sim::{CollectiveCall, ReduceOp};
 use std::future::Future;
 use std::panic::Location;
 use zerocopy::IntoBytes;
 
 /// A barrier in the simulator.
-fn barrier() -> Gathering {
+fn barrier() -> CollectiveCall {
     let call = Collective::barrier(Communicator::WORLD);
-    Gathering { call, source: Vec::new(), target: Vec::new(), op: None }
+    CollectiveCall { call, source: Vec::new(), target: Vec::new(), op: None }
 }
 
 impl World {
@@ -35,8 +35,8 @@ impl World {
                 Kind::Simulated(port) => {
                     let call = part(kind, (port.rank(), port.size()), root, source, target)?;
                     let (source, room) = (source.as_bytes().to_vec(), vec![0; size_of_val(target)]);
-                    let gathering = Gathering { call, source, target: room, op };
-                    let ended = port.collective(gathering, place).await?;
+                    let collective = CollectiveCall { call, source, target: room, op };
+                    let ended = port.collective(collective, place).await?;
                     target.as_mut_bytes().copy_from_slice(&ended.bytes);
                     Ok(())
                 }
@@ -47,7 +47,7 @@ impl World {
     /// Waits until all ranks have called it (`MPI_Barrier`).
     ///
     /// # Errors
-    /// When a rank is gone.
+    /// If a rank is gone.
     #[track_caller]
     pub fn barrier(&self) -> impl Future<Output = Result<(), Error>> {
         let place = Location::caller();
@@ -65,7 +65,7 @@ impl World {
     /// Enters a barrier, and goes on (`MPI_Ibarrier`): the request is complete when all ranks have entered.
     ///
     /// # Errors
-    /// When a rank cannot be reached.
+    /// If a rank cannot be reached.
     #[track_caller]
     pub fn ibarrier(&self) -> impl Future<Output = Result<Request<u8>, Error>> {
         let place = Location::caller();
@@ -80,10 +80,10 @@ impl World {
         }
     }
 
-    /// Makes every rank's `data` that of `root` (`MPI_Bcast`).
+    /// Copies the `data` of `root` to all other ranks (`MPI_Bcast`).
     ///
     /// # Errors
-    /// When there is no such rank, or one is gone. The buffers of all ranks have one length.
+    /// If there is no such rank, or one is gone. The buffers of all ranks must have the same length.
     #[track_caller]
     pub fn broadcast<T: Element>(
         &self,
@@ -95,12 +95,12 @@ impl World {
         self.collective(rank::Kind::Broadcast, root, source, target, None)
     }
 
-    /// Combines the elements of all ranks at `root`, place by place (`MPI_Reduce`). `combine` is associative
-    /// and commutative; in which order it is applied depends on sizes only, not on time. `target` is empty at all
-    /// ranks but the root.
+    /// Combines the elements of all ranks at `root`, element by element (`MPI_Reduce`). `combine` has to be
+    /// associative and commutative; the order of its application depends on sizes only, not on time. `target` is
+    /// empty at all ranks but the root.
     ///
     /// # Errors
-    /// When there is no such rank, or one is gone, or the root's buffers have not the same length.
+    /// If there is no such rank, one is gone, or the root's buffers differ in length.
     #[track_caller]
     pub fn reduce<T: Element>(
         &self,
@@ -112,11 +112,11 @@ impl World {
         self.collective(rank::Kind::Reduce, root, source, target, Some(on_bytes(combine)))
     }
 
-    /// Combines the elements of all ranks at every rank, as [`World::reduce`] (`MPI_Allreduce`). All get the
-    /// same bytes.
+    /// Combines the elements of all ranks, as [`World::reduce`], with the result at every rank (`MPI_Allreduce`). All
+    /// ranks get the same bytes.
     ///
     /// # Errors
-    /// When a rank is gone, or the buffers have not the same length.
+    /// If a rank is gone, or the buffers differ in length.
     #[track_caller]
     pub fn allreduce<T: Element>(
         &self,
@@ -127,11 +127,11 @@ impl World {
         self.collective(rank::Kind::AllReduce, 0, source, target, Some(on_bytes(combine)))
     }
 
-    /// Puts the elements of all ranks side by side at `root`, in the order of the ranks (`MPI_Gather`).
-    /// `target` is empty at all ranks but the root.
+    /// Gathers the elements of all ranks at `root`, in the order of the ranks (`MPI_Gather`). `target` is empty at
+    /// all ranks but the root.
     ///
     /// # Errors
-    /// When there is no such rank, or one is gone, or the root's buffer has not room for exactly all.
+    /// If there is no such rank, one is gone, or the root's target does not have exactly the length of all sources.
     #[track_caller]
     pub fn gather<T: Element>(
         &self,
@@ -142,11 +142,10 @@ impl World {
         self.collective(rank::Kind::Gather, root, source, target, None)
     }
 
-    /// Puts the elements of all ranks side by side at every rank, in the order of the ranks
-    /// (`MPI_Allgather`).
+    /// Gathers the elements of all ranks at every rank, in the order of the ranks (`MPI_Allgather`).
     ///
     /// # Errors
-    /// When a rank is gone, or the buffer has not room for exactly all.
+    /// If a rank is gone, or the target does not have exactly the length of all sources.
     #[track_caller]
     pub fn allgather<T: Element>(
         &self,
@@ -156,11 +155,11 @@ impl World {
         self.collective(rank::Kind::AllGather, 0, source, target, None)
     }
 
-    /// Sends the `i`-th of as many equal parts as there are ranks to rank `i`, and puts what comes side by
-    /// side in the order of the ranks (`MPI_Alltoall`).
+    /// Sends the `i`-th block of the source to rank `i`, one equal block for each rank, and receives the blocks for
+    /// this rank in the order of the ranks (`MPI_Alltoall`).
     ///
     /// # Errors
-    /// When a rank is gone, the elements cannot be parted equally, or the buffers have not the same length.
+    /// If a rank is gone, the source cannot be divided into equal blocks, or the buffers differ in length.
     #[track_caller]
     pub fn alltoall<T: Element>(
         &self,

@@ -1,4 +1,4 @@
-//! What `carrousel sim --app` tells the program that it starts, and how it hears back.
+//! The message of `carrousel sim --app` to the program that it starts.
 
 use carrousel_transport_sim::{BadNetwork, Config, Network, UnknownWord};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use std::env::{self, VarError};
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// The variable that has a [`Handover`] as JSON.
+/// The environment variable that contains a [`Handover`] as JSON.
 pub const VARIABLE: &str = carrousel_options::SIMULATION;
 
 /// How a timeline is drawn.
@@ -18,35 +18,35 @@ pub enum Drawing {
     Html,
 }
 
-/// A simulation that a program is asked for.
+/// The simulation that a program has to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handover {
-    /// What the report is of.
+    /// The title of the report.
     pub title: String,
-    /// How many ranks.
+    /// The number of ranks.
     pub ranks: u32,
-    /// How many of them share a node.
+    /// The number of ranks that share a node.
     pub ranks_per_node: u32,
     /// The parameter set of the machine.
     pub network: String,
-    /// How large messages travel.
+    /// The protocol of large messages.
     pub protocol: String,
     /// The means of progress while ranks compute.
     pub progress: String,
     /// Seed of the jitter.
     pub seed: u64,
-    /// Thousandths by which durations are longer at random.
+    /// The largest random addition to a duration, in thousandths of it.
     pub jitter_per_mille: u32,
-    /// How to draw the timeline, if at all.
+    /// The form in which to draw the timeline; `None` for no drawing.
     pub drawing: Option<Drawing>,
-    /// The file that the program writes its [`Outcome`](crate::Outcome) to.
+    /// The file into which the program writes its [`Outcome`](crate::Outcome).
     pub outcome: PathBuf,
 }
 
-/// Why a handover cannot be taken.
+/// The reason why a handover is refused.
 #[derive(Debug, Error)]
 pub(crate) enum HandoverError {
-    /// The variable is no handover.
+    /// The variable does not contain a handover.
     #[error("{VARIABLE} is no simulation: {0}; `carrousel sim --app PROGRAM` sets it")]
     Variable(String),
     /// There is no such network.
@@ -58,7 +58,7 @@ pub(crate) enum HandoverError {
 }
 
 impl Handover {
-    /// What this process is asked for; `None` if it is a rank of a real job.
+    /// The handover for this process; `None` if it is a rank of a real job.
     pub(crate) fn read() -> Result<Option<Self>, HandoverError> {
         let wrong = |what: String| HandoverError::Variable(what);
         match env::var(VARIABLE) {
@@ -68,7 +68,7 @@ impl Handover {
         }
     }
 
-    /// How to run it.
+    /// The configuration of the simulator.
     pub(crate) fn config(&self) -> Result<Config, HandoverError> {
         let mut config = Config::new(Network::named(&self.network)?);
         config.protocol = self.protocol.parse()?;

@@ -1,23 +1,23 @@
-//! Programs whose source runs for real and simulated.
+//! Programs whose source can be run for real and simulated.
 //!
-//! A program is an `async fn` of its [`World`], and its `main` hands it to [`run`]. Started by `carrousel run`, or
-//! by any launcher that speaks PMI-1, it is a rank of that job, over the engine. Started by `carrousel sim --app`, it
-//! is all ranks of a job at once: each a task in virtual time over the simulator's network, with the same
-//! protocol and with the bytes that it really sends.
+//! A program is an `async fn` of its [`World`], and its `main` hands it to [`run`]. Started by `carrousel run`, or by
+//! any launcher that speaks PMI-1, the process is a rank of that job, over the engine. Started by `carrousel sim
+//! --app`, it simulates all ranks of a job: each is a task in virtual time over the simulator's network, with the
+//! same protocol and with the bytes that it really sends.
 //!
-//! **Promises.** The same calls with the same meaning both ways, each with the errors of MPI's classes. A
-//! simulated run is a function of program, arguments and configuration, if the program is: of no clock, no
-//! address, no random number that is not seeded.
-//! **Time.** [`World::now`] and [`World::compute`] are real, or virtual. What a simulated program really computes
-//! costs nothing; it costs what the program says, by [`World::compute`] or [`World::compute_as`]. Calls cost what
-//! the network's parameters say.
+//! **Promises.** The same calls have the same meaning both ways, and return errors of MPI's classes. A simulated run
+//! is a function of program, arguments and configuration, provided that the program uses no clock, no address, and no
+//! random number without a seed.
+//! **Time.** [`World::now`] and [`World::compute`] are real, or virtual. In a simulation, real computation takes no
+//! virtual time; only the times that the program states do, by [`World::compute`] or [`World::compute_as`]. Calls
+//! take the time that the network's parameters give.
 //! **Waiting.** A blocking call (`send`, `recv`, `sendrecv`, `probe`, the collectives, `compute`) blocks its rank, as
-//! in MPI: nothing else of the rank goes on meanwhile, also if several are joined. [`Request`]s go on
-//! by themselves, and can be awaited together. A call has effect once it has been polled, and is not undone
-//! when its future is dropped; a [`Request`] that is dropped is cancelled, if it is a receive without a message,
-//! and waited for. No byte is written to memory that was given up, both ways.
-//! **Limits.** All ranks of the job: no communicators of some. A simulated rank is a task of one thread: what
-//! a program keeps in `static` variables is common to all ranks.
+//! in MPI: nothing else of the rank goes on meanwhile, even if several futures are joined. [`Request`]s go on by
+//! themselves, and can be awaited together. A call has effect once it has been polled, and is not undone when its
+//! future is dropped. A [`Request`] that is dropped is waited for; a receive without a message is cancelled first.
+//! Both ways, no byte is written to memory that was given up.
+//! **Limits.** All ranks of the job: there are no smaller communicators. A simulated rank is a task of one thread:
+//! `static` variables of a program are common to all ranks.
 //! **Entry point.** [`run`], then [`World`].
 //!
 //! ```no_run

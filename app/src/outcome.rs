@@ -1,4 +1,4 @@
-//! What a program that has simulated itself hands back.
+//! The result that a simulated program hands back.
 
 use carrousel_options::read_bounded;
 use carrousel_transport_sim::{Report, Statistics};
@@ -7,46 +7,46 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Bytes of the largest outcome. A drawing is most of one, and a viewer has given up long before.
+/// Bytes of the largest outcome. Most of them are a drawing; no viewer shows one as large as this.
 const BYTES_MAX: u64 = 1 << 30;
 
-/// What has come of a simulation, as the program tells `carrousel sim`.
+/// The result of a simulation, as the program reports it to `carrousel sim`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outcome {
-    /// It has begun.
+    /// The simulation has begun.
     Begun,
-    /// It is over, and all ranks have done what they had to do.
+    /// The simulation is over, and all ranks have finished their programs.
     Done {
-        /// What happened when.
+        /// The time of each statement.
         report: Report,
-        /// How much.
+        /// The numbers of events and bytes.
         statistics: Statistics,
         /// The drawing, if one was asked for.
         drawing: Option<String>,
     },
-    /// It is over, and has no report.
+    /// The simulation is over, without a report.
     Failed(Failed),
 }
 
-/// Why a simulation has no report.
+/// The reason why a simulation has no report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// For a person.
+    /// The message for a person.
     pub message: String,
-    /// Whether that is for what was asked; else the run went wrong.
+    /// True if the request was refused; false if the run failed.
     pub refused: bool,
 }
 
 impl Outcome {
-    /// Writes it for whoever asked.
+    /// Writes the outcome into the file that the handover names.
     pub(crate) fn write(&self, path: &Path) -> io::Result<()> {
         fs::write(path, serde_json::to_vec(self).map_err(io::Error::other)?)
     }
 
-    /// Reads what a program has written; `None` if that is nothing.
+    /// Reads the outcome that a program has written; `None` if the file is empty.
     ///
     /// # Errors
-    /// When the file cannot be read, holds something else, or is larger than any outcome.
+    /// If the file cannot be read, contains something else, or is larger than any outcome.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
         Self::read_up_to(path, BYTES_MAX)
     }

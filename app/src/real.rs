@@ -11,10 +11,10 @@ use std::future::Future;
 /// For tests of programs: each rank has the same code and transport as a process of its own would have.
 ///
 /// # Errors
-/// When a job of so many ranks cannot be set up.
+/// If a job of so many ranks cannot be set up.
 ///
 /// # Panics
-/// When a rank does.
+/// If a rank panics.
 pub fn threads<T: Send, F: Future<Output = T>>(
     ranks: u32,
     app: impl Fn(World) -> F + Sync,

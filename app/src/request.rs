@@ -9,11 +9,11 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use zerocopy::IntoBytes;
 
-/// A message on its way, and its buffer, which comes back when it is awaited; with what has been received, if
-/// it is a receive that got a message. One that was cancelled got none.
+/// A message on its way, and its buffer. Awaiting it returns the buffer, and the status of the message, if this is a
+/// receive that got one. A receive that was cancelled got none.
 ///
-/// Awaited, it fails when the message was too long for the buffer, or the peer is gone; the buffer is gone then,
-/// too. Dropped before its end, it is waited for: a receive is cancelled first, if it has no message yet.
+/// Awaiting it fails if the message was too long for the buffer, or the peer is gone; the buffer is gone then, too. A
+/// request that is dropped before its end is waited for; a receive without a message is cancelled first.
 #[derive(Debug)]
 #[must_use = "a request that is dropped is waited for: keep it, and await it when there is nothing else to do"]
 pub struct Request<T: Element>(Kind<T>);
@@ -25,7 +25,7 @@ enum Kind<T: Element> {
     Simulated(Port, Flight, Option<Vec<T>>),
 }
 
-/// It is its name that matters, not where it stands.
+/// A request is known by its name, so it may be moved.
 impl<T: Element> Unpin for Request<T> {}
 
 impl<T: Element> Request<T> {
@@ -37,7 +37,7 @@ impl<T: Element> Request<T> {
         Self(Kind::Simulated(port, flight, Some(buffer)))
     }
 
-    /// Whether it is complete (`MPI_Test`). Lets messages move.
+    /// Whether it is complete (`MPI_Test`). Makes progress.
     #[track_caller]
     pub fn test(&mut self) -> impl Future<Output = bool> {
         let place = Location::caller();
@@ -49,8 +49,8 @@ impl<T: Element> Request<T> {
         }
     }
 
-    /// Asks for a receive to be cancelled (`MPI_Cancel`): it is complete soon, with a message or without. Nothing
-    /// happens to a send.
+    /// Asks for a receive to be cancelled (`MPI_Cancel`): it is complete soon, with a message or without. A send is
+    /// not changed.
     #[track_caller]
     pub fn cancel(&mut self) -> impl Future<Output = ()> {
         let place = Location::caller();
@@ -74,7 +74,7 @@ impl<T: Element> Request<T> {
 impl<T: Element> Future for Request<T> {
     type Output = Result<(Vec<T>, Option<Status>), Error>;
 
-    // Of `request.await` the caller is that very expression.
+    // The caller of `request.await` is that expression itself.
     #[track_caller]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.get_mut().poll_at(context, Location::caller())
@@ -82,7 +82,7 @@ impl<T: Element> Future for Request<T> {
 }
 
 impl<T: Element> Request<T> {
-    /// Looks whether it is complete, for who awaits it at `place`.
+    /// One poll for the task that awaits it at `place`.
     pub(crate) fn poll_at(
         &mut self,
         context: &mut Context<'_>,
@@ -100,7 +100,7 @@ impl<T: Element> Request<T> {
     }
 }
 
-/// What came of a request, and its bytes in the beginning of `buffer`.
+/// The status of a request that has ended. Copies its bytes to the beginning of `buffer`.
 pub(crate) fn received<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Option<Status>, Error> {
     let Ended { status, bytes } = ended;
     match status.failure {

@@ -1,4 +1,4 @@
-//! What a program's `main` does.
+//! The `main` of a program.
 
 use crate::handover::{Drawing, Handover, HandoverError};
 use crate::outcome::{Failed, Outcome};
@@ -12,13 +12,13 @@ use std::future::Future;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Runs a program: the whole of its `main`.
+/// Runs a program: this is the whole of its `main`.
 ///
-/// As a rank of the job that this process was started for; alone, it is a job of one rank. If `carrousel sim --app`
-/// has started it, as all ranks of a job in virtual time, and tells that command what came of it.
+/// The process runs as the rank of the job for which it was started; alone, it is a job of one rank. Started by
+/// `carrousel sim --app`, it simulates all ranks of a job in virtual time, and reports the outcome to that command.
 ///
-/// `app` is called once for each rank. The exit status is 0 if it returns `Ok`; else its error is printed, and the
-/// job ends.
+/// `app` is called once for each rank. The exit status is 0 if it returns `Ok`. Otherwise its error is printed, and
+/// the job ends.
 pub fn run<E: Display, F>(app: impl Fn(World) -> F) -> ExitCode
 where
     F: Future<Output = Result<(), E>> + 'static,
@@ -44,7 +44,7 @@ where
     }
 }
 
-/// Simulates, and says what came of it where it is asked for: the error is empty if it has been told there.
+/// Simulates, and reports the outcome. The error is empty if it has been reported.
 fn simulated<E: Display, F>(
     handover: &Handover,
     settings: &Settings,

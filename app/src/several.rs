@@ -7,12 +7,11 @@ use std::future::{Future, poll_fn};
 use std::panic::Location;
 use std::task::Poll;
 
-/// What comes of a request: its buffer, and what has been received, if it is a receive that got a message.
+/// The result of a request: its buffer, and the status of the message, if it is a receive that got one.
 type Got<T> = (Vec<T>, Option<Status>);
 
-/// Waits until one of these requests is complete (`MPI_Waitany`), and takes it out of the list: returns the
-/// place where it was, and what awaiting it would have returned. The others keep their order. `None` if there
-/// are none.
+/// Waits until one of these requests is complete (`MPI_Waitany`), and removes it from the list. Returns its index
+/// there, and the result of awaiting it; `None` if the list is empty. The others keep their order.
 #[track_caller]
 pub fn wait_any<T: Element>(
     requests: &mut Vec<Request<T>>,
@@ -37,8 +36,8 @@ pub fn wait_any<T: Element>(
     }
 }
 
-/// Waits until all of these requests are complete (`MPI_Waitall`), whatever becomes of each, and returns what
-/// awaiting each would have returned, in their order.
+/// Waits until all of these requests are complete (`MPI_Waitall`), whether or not they succeed, and returns the
+/// results of awaiting them, in their order.
 ///
 /// # Errors
 /// The first error of a request, in their order. All have ended then, too.

@@ -1,4 +1,4 @@
-//! A program in virtual time, all of its ranks in this thread.
+//! Simulates a program in virtual time, with all of its ranks in this thread.
 
 use crate::world::{Kind, World};
 use carrousel_transport_sim::{Config, Port, Report, SimError, TaskFuture, TaskJob, simulate_tasks};
@@ -7,11 +7,11 @@ use std::fmt::Display;
 use std::future::Future;
 use std::rc::Rc;
 
-/// Runs `app` once, as the ranks of `job`, in virtual time, and returns what each rank returns, and the report.
+/// Runs `app` once, as the ranks of `job`, in virtual time. Returns the result of each rank, and the report.
 ///
 /// # Errors
-/// When the configuration asks for what the simulator cannot do, when a rank fails or panics, when ranks get stuck,
-/// or when a limit is hit.
+/// If the configuration asks for something that the simulator does not have, a rank fails or panics, ranks get stuck,
+/// or a limit is hit.
 pub fn simulate<T: 'static, E: Display, F>(
     job: &TaskJob,
     config: &Config,
@@ -32,7 +32,7 @@ where
         })
     };
     let report = simulate_tasks(job, config, start)?;
-    // Every rank has returned, or there would be no report.
+    // Every rank has returned; otherwise there would be no report.
     let values = values.borrow_mut().iter_mut().filter_map(Option::take).collect();
     Ok((values, report))
 }

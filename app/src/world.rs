@@ -1,4 +1,4 @@
-//! A rank, for real or simulated, as its program sees it.
+//! A rank, real or simulated, as its program sees it.
 
 use crate::request::{Request, received};
 use carrousel::{CallSite, Communicator, Element, Error, Source, Status, Tag};
@@ -13,26 +13,26 @@ use zerocopy::IntoBytes;
 #[derive(Clone, Debug)]
 pub struct World(pub(crate) Kind);
 
-/// What a rank is.
+/// The two kinds of ranks.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// A process, or a thread, and when it began.
+    /// A process, or a thread, and the time at which it began.
     Real(Communicator, Instant),
     /// A task.
     Simulated(Port),
 }
 
-/// A message to send, as the simulator has it.
+/// A message to send, in the form of the simulator.
 pub(crate) fn outgoing<T: Element>(data: &[T], to: u32, tag: u32, synchronous: bool) -> Outgoing {
     Outgoing { to, tag, data: data.as_bytes().to_vec(), synchronous }
 }
 
-/// A receive into `buffer`, as the simulator has it.
+/// A receive into `buffer`, in the form of the simulator.
 pub(crate) fn incoming<T: Element>(buffer: &[T], from: impl Into<Source>, tag: impl Into<Tag>) -> Incoming {
     Incoming { from: from.into().into(), tag: tag.into().into(), room: size_of_val(buffer) }
 }
 
-/// The same of a blocking receive, which nobody cancels.
+/// The same for a blocking receive, which cannot be cancelled.
 fn got<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Status, Error> {
     received(ended, buffer)?.ok_or(Error::Internal("a receive has ended without a message"))
 }
@@ -51,7 +51,7 @@ impl World {
         }
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn size(&self) -> u32 {
         match &self.0 {
             Kind::Real(world, _) => world.size(),
@@ -64,7 +64,7 @@ impl World {
         matches!(self.0, Kind::Simulated(_))
     }
 
-    /// Time since the rank began (`MPI_Wtime`), virtual if it is simulated.
+    /// The time since the rank began (`MPI_Wtime`); virtual if it is simulated.
     pub fn now(&self) -> Duration {
         match &self.0 {
             Kind::Real(_, begin) => begin.elapsed(),
@@ -72,7 +72,7 @@ impl World {
         }
     }
 
-    /// Keeps the processor busy for so long.
+    /// Keeps the processor busy for this time.
     #[track_caller]
     pub fn compute(&self, time: Duration) -> impl Future<Output = ()> {
         let place = Location::caller();
@@ -92,8 +92,8 @@ impl World {
         }
     }
 
-    /// Computes `work`. Simulated, that takes `time` of the rank's processor, whatever it really takes; for real,
-    /// it takes what it takes.
+    /// Computes `work`. In a simulation, that takes `time` of the rank's processor, however long it really takes; in
+    /// a real run, `time` is ignored.
     #[track_caller]
     pub fn compute_as<T>(&self, time: Duration, work: impl FnOnce() -> T) -> impl Future<Output = T> {
         let place = Location::caller();
@@ -109,7 +109,7 @@ impl World {
     /// Sends `data` to rank `to`, and returns once it may be changed (`MPI_Send`).
     ///
     /// # Errors
-    /// When there is no such rank or tag (at most 2^31-1), or the peer is gone.
+    /// If there is no such rank or tag (at most 2^31-1), or the peer is gone.
     #[track_caller]
     pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> impl Future<Output = Result<(), Error>> {
         self.blocking_send(data, to, tag, false)
@@ -154,7 +154,7 @@ impl World {
     /// [`Any`](crate::Any), and so is `tag`.
     ///
     /// # Errors
-    /// When there is no such rank or tag, the message is longer than the buffer, or the peer is gone.
+    /// If there is no such rank or tag, the message is longer than the buffer, or the peer is gone.
     #[track_caller]
     pub fn recv<T: Element>(
         &self,
@@ -173,7 +173,7 @@ impl World {
         }
     }
 
-    /// Sends `data` and receives into `buffer` at once (`MPI_Sendrecv`).
+    /// Sends `data` and receives into `buffer` at the same time (`MPI_Sendrecv`).
     ///
     /// # Errors
     /// As [`World::send`] and [`World::recv`].
@@ -202,10 +202,10 @@ impl World {
         }
     }
 
-    /// Starts to send `data` (`MPI_Isend`), which comes back when the request is awaited.
+    /// Starts a standard send of `data` (`MPI_Isend`), which comes back when the request is awaited.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     #[track_caller]
     pub fn isend<T: Element>(
         &self,
@@ -216,10 +216,10 @@ impl World {
         self.start_send(data, to, tag, false)
     }
 
-    /// Starts to send `data`; complete only once its receive has begun (`MPI_Issend`).
+    /// Starts a synchronous send of `data` (`MPI_Issend`): complete only once its receive has begun.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     #[track_caller]
     pub fn issend<T: Element>(
         &self,
@@ -255,10 +255,10 @@ impl World {
         }
     }
 
-    /// Starts to receive into `buffer` (`MPI_Irecv`), which comes back when the request is awaited.
+    /// Starts a receive into `buffer` (`MPI_Irecv`), which comes back when the request is awaited.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     #[track_caller]
     pub fn irecv<T: Element>(
         &self,
@@ -280,10 +280,10 @@ impl World {
         }
     }
 
-    /// Waits until a message like this could be received, and leaves it where it is (`MPI_Probe`).
+    /// Waits until such a message can be received, and does not receive it (`MPI_Probe`).
     ///
     /// # Errors
-    /// When there is no such rank.
+    /// If there is no such rank.
     #[track_caller]
     pub fn probe(
         &self,
@@ -302,10 +302,10 @@ impl World {
         }
     }
 
-    /// Whether a message like this could be received now (`MPI_Iprobe`). Lets messages move.
+    /// Whether such a message can be received now (`MPI_Iprobe`). Makes progress.
     ///
     /// # Errors
-    /// When there is no such rank.
+    /// If there is no such rank.
     #[track_caller]
     pub fn iprobe(
         &self,

@@ -10,7 +10,9 @@ use crate::style::{Paint, Style};
 use crate::verify::Line;
 use carrousel_launch::raise_open_files;
 use carrousel_trace::{Trace, part_of};
-use carrousel_verify::replay::{self, Departure, Gap, Misuse, Progress, Report, Verdict, Why};
+use carrousel_verify::replay::{
+    self, Departure, Gap, Misuse, ReplayProgress, ReplayReport, ReplayVerdict, Why,
+};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -70,8 +72,8 @@ pub(crate) fn run(args: &CheckArgs, out: &mut Out, errors: Style) -> Result<Stat
     let trace = Trace::open(&args.directory).map_err(refused_trace)?;
     let report = {
         let line = Line::new(&args.directory.display().to_string(), errors);
-        let show = |progress: Progress| {
-            let Progress { records, read, bytes: all } = progress;
+        let show = |progress: ReplayProgress| {
+            let ReplayProgress { records, read, bytes: all } = progress;
             let percent = read * 100 / all.max(1);
             line.say(format!("{percent} % of {}, {} records", bytes(all), grouped(records)));
         };
@@ -89,9 +91,9 @@ pub(crate) fn run(args: &CheckArgs, out: &mut Out, errors: Style) -> Result<Stat
     }
     Ok(match report.verdict {
         _ if !report.misuses.is_empty() => Status::Violated,
-        Verdict::Allowed => Status::Fine,
-        Verdict::Departed => Status::Violated,
-        Verdict::Incomplete => Status::Inconclusive,
+        ReplayVerdict::Allowed => Status::Fine,
+        ReplayVerdict::Departed => Status::Violated,
+        ReplayVerdict::Incomplete => Status::Inconclusive,
     })
 }
 
@@ -102,10 +104,10 @@ struct CheckReport<'a> {
     /// The directory, as it was named.
     trace: &'a str,
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a ReplayReport,
 }
 
-fn human(directory: &Path, report: &Report, out: &mut Out) -> Result<(), Failure> {
+fn human(directory: &Path, report: &ReplayReport, out: &mut Out) -> Result<(), Failure> {
     let many = format!(
         "{} and {} of {}",
         count(report.calls, "call"),

@@ -24,7 +24,9 @@ pub(crate) fn holds(bytes: &[u8]) {
         parts.iter().map(|part| sealed(String::from_utf8_lossy(part).lines())).collect();
     let place = Place::with(&sealed);
     match Trace::open(&place.0).and_then(|trace| replay::check(trace, &|_| ())) {
-        Ok(report) => assert_eq!(report.departure.is_some(), report.verdict == replay::Verdict::Departed),
+        Ok(report) => {
+            assert_eq!(report.departure.is_some(), report.verdict == replay::ReplayVerdict::Departed)
+        }
         Err(error) => told(&error, &place.0),
     }
 }

@@ -1,11 +1,11 @@
-//! What a statement does.
+//! The actions of statements.
 
 use crate::names::Ordinal;
 use crate::operation::{Operation, Receive, Send};
 use carrousel_rank::Pattern;
 use carrousel_scenario::BufferId;
 
-/// What a statement does to the process that comes to it.
+/// The action of a statement of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action<'a> {
     /// The CPU is busy outside of the library.
@@ -17,18 +17,18 @@ pub enum Action<'a> {
     Touch {
         /// The buffer.
         buffer: BufferId,
-        /// It is written.
+        /// Whether it is written.
         write: bool,
     },
     /// A request begins.
     Start {
-        /// What it stands for.
+        /// The operation of the request.
         operation: Operation,
-        /// The statement waits for it; else it goes on when the statement has returned.
+        /// Whether the statement waits for it; otherwise the request goes on after the statement has returned.
         blocking: bool,
     },
-    /// Two requests begin, this receive and then this send, and the statement waits for both. The receive is what a name
-    /// stands for.
+    /// Two requests begin, this receive and then this send, and the statement waits for both. A name stands for the
+    /// receive.
     Exchange {
         /// The first one.
         receive: Receive,
@@ -37,10 +37,10 @@ pub enum Action<'a> {
     },
     /// The process waits until a message could be received.
     Probe(Pattern),
-    /// The process waits until all of these are complete, and releases them. Those that a `test` has released are
-    /// complete. In ascending order.
+    /// The process waits until all of these are complete, and releases them. Requests that a `test` has released
+    /// count as complete. In ascending order.
     Wait(&'a [Ordinal]),
-    /// A request is released if it is complete now; no request if the name stands for none.
+    /// A request is released if it is complete now; `None` if the name stands for no request.
     Test(Option<Ordinal>),
 }
 
@@ -59,7 +59,7 @@ impl Action<'_> {
         operations.into_iter().flatten()
     }
 
-    /// Whether what begins goes on when the statement has returned.
+    /// Whether a request that begins goes on after the statement has returned.
     pub fn starts_request(&self) -> bool {
         matches!(self, Self::Start { blocking: false, .. })
     }

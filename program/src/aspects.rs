@@ -1,13 +1,13 @@
-//! What the statements of a scenario are about, whether they have a meaning yet or not: for questions about whole files.
+//! Questions about whole files: the kinds of statements that they have, including those without a meaning yet.
 
 use carrousel_scenario::{Op, Scenario, Source, TagSelector};
 
-/// What some statement of a scenario does, if only at worst.
+/// The things that some statement of a scenario does, in some execution at least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Aspects {
     /// It waits for something.
     pub waits: bool,
-    /// It has values that only an execution has: one that leaves its range stops its process.
+    /// It has values that only an execution has: a value out of its range stops the process.
     pub asks_for_messages: bool,
     /// It sends a message of the program.
     pub sends: bool,
@@ -15,7 +15,7 @@ pub struct Aspects {
     pub receives: bool,
     /// It receives from any source, or with any tag.
     pub receives_any: bool,
-    /// It has a buffer of its rank read or written.
+    /// It reads or writes a buffer of its rank.
     pub uses_buffer: bool,
     /// It accesses the memory of a window.
     pub accesses_window: bool,
@@ -23,13 +23,13 @@ pub struct Aspects {
     pub is_of_epoch: bool,
     /// It locks a window.
     pub locks: bool,
-    /// It starts a request that has to be waited for. Those of epochs that begin are complete at birth.
+    /// It starts a request that has to be waited for. The requests that begin epochs are complete from the beginning.
     pub leaves_request: bool,
-    /// A rank can be done with it while a message of it has not been received.
+    /// Its rank can pass it while a message of it has not been received.
     pub may_leave_message: bool,
 }
 
-/// What the statements of a scenario do.
+/// The aspects of all statements of a scenario.
 pub fn aspects(scenario: &Scenario) -> Aspects {
     let mut all = Aspects::default();
     for step in scenario.programs.iter().flat_map(|program| &program.steps) {
@@ -49,7 +49,7 @@ pub fn aspects(scenario: &Scenario) -> Aspects {
     all
 }
 
-/// Whether a statement waits for something, if only at worst.
+/// Whether a statement waits for something, in some execution at least.
 fn waits(op: &Op) -> bool {
     match op {
         Op::Compute { .. } | Op::Test(_) | Op::ReadBuf(_) | Op::WriteBuf(_) => false,
@@ -60,7 +60,7 @@ fn waits(op: &Op) -> bool {
     }
 }
 
-/// Whether a statement has a buffer of its rank read or written.
+/// Whether a statement reads or writes a buffer of its rank.
 fn uses_buffer(op: &Op) -> bool {
     match *op {
         Op::Send { .. } | Op::Recv { .. } | Op::SendRecv { .. } => true,
@@ -113,15 +113,16 @@ fn is_of_epoch(op: &Op) -> bool {
     )
 }
 
-/// Whether a statement starts a request that has to be waited for. Those of epochs that begin are complete at birth.
+/// Whether a statement starts a request that has to be waited for. The requests that begin epochs are complete from
+/// the beginning.
 fn leaves_request(op: &Op) -> bool {
     let is_born_complete =
         matches!(op, Op::Start { .. } | Op::Post { .. } | Op::Lock { .. } | Op::LockAll { .. });
     op.starts_request() && !is_born_complete
 }
 
-/// Whether a rank can be done with a statement while a message of it has not been received. From the other collectives
-/// nobody returns as long as anybody is missing.
+/// Whether a rank can pass a statement while a message of it has not been received. In the other collectives, no rank
+/// returns before all have entered.
 fn may_leave_message(op: &Op) -> bool {
     matches!(
         op,

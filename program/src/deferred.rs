@@ -1,4 +1,4 @@
-//! Statements with `source(NAME)` and `tag(NAME)`: what they do is known when their process gets to them.
+//! Statements with `source(NAME)` and `tag(NAME)`: their actions are known when their process gets to them.
 
 use crate::action::Action;
 use crate::envelope::source;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Deferred(Arc<scenario::Deferred>);
 
-/// What is known of a send before the program runs.
+/// The parts of a send that are known before the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KnownSend {
     /// The receiver.
@@ -23,39 +23,39 @@ pub struct KnownSend {
     pub synchronous: bool,
 }
 
-/// What is known of a receive, or of a probe, before the program runs.
+/// The parts of a receive, or of a probe, that are known before the program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KnownReceive {
     /// The senders whose messages match.
     pub from: Option<Source>,
-    /// Bytes that fit; a probe has none.
+    /// The bytes that fit; `None` for a probe, too.
     pub len: Option<u64>,
 }
 
 impl Deferred {
-    /// A statement whose outline has a meaning.
+    /// Takes a statement whose outline has a meaning.
     pub(crate) fn new(statement: &Arc<scenario::Deferred>) -> Self {
         Self(Arc::clone(statement))
     }
 
-    /// What it does. `received` says what names stand for.
+    /// The action of the statement. `received` returns the messages for which names stand.
     ///
     /// # Errors
-    /// When a value leaves its range: the process cannot go on.
+    /// If a value is out of its range: the process cannot go on.
     pub fn resolve(
         &self,
         received: impl Fn(RequestId) -> Option<Received>,
     ) -> Result<Action<'static>, ValueError> {
-        // None of the statements that ask for messages waits for other statements' requests.
+        // No statement that uses messages waits for requests of other statements.
         self.0.resolve(received).map(|op| meaning_in_program(&op, &[]))
     }
 
-    /// The names whose messages it asks for.
+    /// The names whose messages it uses.
     pub fn reads(&self) -> impl Iterator<Item = RequestId> {
         self.0.reads()
     }
 
-    /// What is known of its send; `None` if it sends nothing.
+    /// The known parts of its send; `None` if it does not send.
     pub fn sending(&self) -> Option<KnownSend> {
         let (to, len, synchronous) = match *self.0.outline() {
             Op::Send { to, size, synchronous, .. } => (to, size, synchronous),
@@ -65,7 +65,7 @@ impl Deferred {
         Some(KnownSend { to: self.known(0, RankId(to)), len: self.known(2, len), synchronous })
     }
 
-    /// What is known of its receive, or of the messages that it looks for; `None` if it takes none.
+    /// The known parts of its receive or probe; `None` if it does neither.
     pub fn receiving(&self) -> Option<KnownReceive> {
         let (from, len) = match *self.0.outline() {
             Op::Recv { from, size, .. } => (self.known(0, from), self.known(2, size)),

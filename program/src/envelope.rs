@@ -1,4 +1,4 @@
-//! Ranks, tags and sources of the language as the library has them, and back: the one place that knows both.
+//! Ranks, tags and sources of the language as the library has them, and back. No other file knows both.
 
 use carrousel_rank::{Communicator, Pattern, RankId, Source, Tag, TagSelector, mpi};
 use carrousel_scenario as scenario;
@@ -27,7 +27,7 @@ pub(crate) fn pattern(from: scenario::Source, tag: scenario::TagSelector) -> Pat
     Pattern { source: source(from), tag: selector(tag), context }
 }
 
-/// A message that a receive or a probe has got, as `source(NAME)` and `tag(NAME)` tell of it.
+/// The message of a receive or a probe, as `source(NAME)` and `tag(NAME)` give it.
 pub fn received(source: RankId, tag: Tag) -> scenario::Received {
     scenario::Received { source: source.0, tag: mpi::number(tag) }
 }

@@ -1,17 +1,17 @@
-//! The meaning of a scenario's statements: what each of them asks of the library, of memory and of time.
+//! The meaning of a scenario's statements: their calls of the library, their memory, and their time.
 //!
-//! The checker, the simulator and the runner carry out one language. What a statement means is decided here, once: which
-//! calls it starts, with which envelope, of which buffer; whether it waits for them; which requests a `wait all` means;
-//! what a name stands for. A driver gets [`Action`]s and carries them out, and cannot disagree with another one about
-//! what a statement is.
+//! The checker, the simulator and the runner carry out one language. This crate decides, once, what a statement
+//! means: the calls that it starts, with their envelopes and buffers; whether it waits for them; the requests of a
+//! `wait all`; the message for which a name stands. A driver gets [`Action`]s and carries them out, so two drivers
+//! cannot disagree about the meaning of a statement.
 //!
-//! **Promises.** A [`Program`] has statements with a meaning only: what no driver can carry out is refused when the
-//! program is made. Requests are numbered by the text of the program alone ([`Ordinal`]), so they have the same numbers
-//! in every execution, and in every driver.
-//! **Leaves to others.** Carrying out: handles, bytes, time, and the order of events. Memory is a name ([`Buffer`]) that
-//! each driver maps to memory of its own. A `test` may succeed or not; so a wait may name requests that are over, which
-//! costs nothing and changes nothing.
-//! **Limits.** So far, messages and collectives have a meaning, and windows have not.
+//! **Promises.** Every statement of a [`Program`] has a meaning: a statement that no driver can carry out is refused
+//! when the program is made. Requests are numbered by the text of the program alone ([`Ordinal`]), so they have the
+//! same numbers in every execution, and in every driver.
+//! **Leaves to others.** Carrying out: handles, bytes, time, and the order of events. Memory is a name ([`Buffer`])
+//! that each driver maps to memory of its own. A `test` may succeed or not, so a wait may name requests that have
+//! ended; that changes nothing.
+//! **Limits.** So far, messages and collectives have a meaning; windows have none yet.
 //! **Entry point.** [`programs`]; begin reading at [`Action`], then [`Operation`].
 //!
 //! ```

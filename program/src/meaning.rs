@@ -1,4 +1,4 @@
-//! From a statement of the language to what it does: the one translation that there is.
+//! Translates a statement of the language to its action. There is no other translation.
 
 use crate::action::Action;
 use crate::envelope::{pattern, selector, source, tag};
@@ -8,8 +8,8 @@ use carrousel_rank::{Kind, RankId};
 use carrousel_scenario as scenario;
 use carrousel_scenario::{BufferId, Op};
 
-/// What a statement does whose values are known, or are those of its outline; `None` if it has no meaning yet. `awaited`
-/// are the requests that it waits for, or tests.
+/// The action of a statement whose values are known, or are those of its outline; `None` if it has no meaning yet.
+/// `awaited` are the requests that it waits for, or tests.
 pub(crate) fn meaning<'a>(op: &Op, awaited: &'a [Ordinal]) -> Option<Action<'a>> {
     let collective = |kind, root, len| Action::Start {
         operation: Operation::Collective(Collective { kind, root, len }),
@@ -63,7 +63,7 @@ pub(crate) fn meaning<'a>(op: &Op, awaited: &'a [Ordinal]) -> Option<Action<'a>>
     })
 }
 
-/// What a statement of a program does, as [`meaning`]: a program has no other statements than those with a meaning.
+/// The action of a statement of a program, as [`meaning`]: all statements of a program have a meaning.
 pub(crate) fn meaning_in_program<'a>(op: &Op, awaited: &'a [Ordinal]) -> Action<'a> {
     meaning(op, awaited).unwrap_or_else(|| unreachable!("a program has statements with a meaning only"))
 }

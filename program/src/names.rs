@@ -1,28 +1,29 @@
-//! Requests by number, and what names stand for: by the text of a program alone.
+//! Numbers of requests, and the requests that names stand for. Both follow from the text of a program alone.
 //!
-//! Programs have no branches, so the text says which request each name stands for at each statement, and which requests
-//! are open. What it does not say is whether a `test` succeeds. So a request stays open until a statement waits for it:
-//! waiting for one that a test has released changes nothing.
+//! Programs have no branches, so the text says which request each name stands for at each statement, and which
+//! requests are open. Only the success of a `test` is not known from the text. So a request stays open until a
+//! statement waits for it: waiting for one that a test has released changes nothing.
 
 use carrousel_scenario::{Op, RequestId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// How many requests a process has started before this one.
+/// The number of requests that a process has started before this one.
 pub type Ordinal = u32;
 
-/// What names stand for at a statement.
+/// The requests and messages that names stand for, at a statement.
 #[derive(Default)]
 pub(crate) struct Names {
-    /// By name: the request that it stands for.
+    /// By name: its request.
     bound: Vec<Option<Ordinal>>,
     /// Requests that were started and not waited for.
     open: BTreeSet<Ordinal>,
-    /// Those of them that have a name.
+    /// The open requests that have a name.
     named: BTreeMap<Ordinal, RequestId>,
-    /// The names of each list that some statement waits for: one of a `repeat` waits for the same list each time.
+    /// The names of each list that some statement waits for: a statement of a `repeat` waits for the same list each
+    /// time.
     lists: HashMap<*const RequestId, HashSet<RequestId>>,
-    /// By request: the name that stands for its message once it is over.
+    /// By request: the name that stands for its message once the request has ended.
     pub(crate) of_messages: Vec<Option<RequestId>>,
 }
 
@@ -31,19 +32,19 @@ impl Names {
         Self { bound: vec![None; names], ..Self::default() }
     }
 
-    /// How many requests were started.
+    /// The number of requests that were started.
     pub(crate) fn started(&self) -> Ordinal {
         self.of_messages.len() as Ordinal
     }
 
-    /// A request begins that its own statement waits for. Afterwards, its name stands for its message, and for no
+    /// A request begins that its own statement waits for. Afterwards, its name stands for its message, and not for a
     /// request.
     pub(crate) fn start_blocking(&mut self, name: Option<RequestId>, receives: bool) {
         self.unbind(name);
         self.of_messages.push(name.filter(|_| receives));
     }
 
-    /// A request begins that goes on when its statement has returned.
+    /// A request begins that goes on after its statement has returned.
     pub(crate) fn start(&mut self, name: Option<RequestId>, receives: bool) {
         let request = self.started();
         self.start_blocking(name, receives);
@@ -54,8 +55,8 @@ impl Names {
         }
     }
 
-    /// A name stands for no request any more. If the one that it stood for was not waited for, no statement can ask for
-    /// its message.
+    /// A name stands for no request any more. If its last request was not waited for, no statement can use that
+    /// request's message.
     pub(crate) fn unbind(&mut self, name: Option<RequestId>) {
         let Some(name) = name else { return };
         if let Some(lost) = self.bound[name.0 as usize].take()
@@ -85,8 +86,8 @@ impl Names {
         }
     }
 
-    /// The open ones of a list of names. A list that is longer than the list of open requests is not gone through in
-    /// each round of a `repeat`.
+    /// The open requests of a list of names. If the list is longer than that of the open requests, it is not searched
+    /// in each round of a `repeat`.
     fn open_of(&mut self, list: &Arc<[RequestId]>) -> Vec<Ordinal> {
         let Self { bound, named, lists, .. } = self;
         let list = lists.entry(list.as_ptr()).or_insert_with(|| list.iter().copied().collect());

@@ -1,4 +1,4 @@
-//! What a statement starts, and the call of the library that starts it.
+//! The operations that statements start, and the calls of the library that start them.
 
 use carrousel_collective::{Misfit, Schedule, Shape};
 use carrousel_rank::{self as rank, Call, Communicator, Kind, Memory, RankId, Source, Tag, TagSelector};
@@ -12,18 +12,18 @@ const ELEMENT: u32 = 1;
 pub enum Buffer {
     /// A named buffer of the program.
     Named(BufferId),
-    /// Memory that nothing but this part of the statement uses.
+    /// Memory that only this part of the statement uses.
     Own(Part),
 }
 
-/// What memory of a statement's own is for.
+/// The purpose of a statement's own memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// It is sent from.
+    /// A send reads it.
     Outgoing,
-    /// What comes goes there.
+    /// A receive writes it.
     Incoming,
-    /// A collective works there: its scratch memory.
+    /// The scratch memory of a collective.
     Scratch,
 }
 
@@ -69,11 +69,11 @@ pub struct Receive {
 /// A collective, on memory of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collective {
-    /// Which one.
+    /// The kind of the collective.
     pub kind: Kind,
-    /// The root; 0 where the operation has none.
+    /// The root; 0 if the operation has no root.
     pub root: u32,
-    /// Bytes of one contribution; of an all-to-all, from each rank to each.
+    /// The bytes of one contribution. For an all-to-all: from each rank to each.
     pub len: u64,
 }
 
@@ -83,7 +83,7 @@ impl Send {
         self.call_with(memory, None)
     }
 
-    /// The same for a message with 8 bytes beside its own.
+    /// The same for a message that carries 8 bytes besides its own.
     pub fn call_with(&self, memory: Memory, data: Option<u64>) -> Call {
         let Self { to, tag, len, synchronous, .. } = *self;
         Call::Send(rank::Send { to, tag, communicator: Communicator::WORLD, len, memory, synchronous, data })
@@ -117,7 +117,7 @@ impl Collective {
 }
 
 impl Operation {
-    /// The call that starts it. `memory` says where a driver has a buffer.
+    /// The call that starts it. `memory` returns the driver's memory of a buffer.
     pub fn call(&self, mut memory: impl FnMut(Buffer) -> Memory) -> Call {
         match self {
             Self::Send(send) => send.call(memory(send.buffer)),
@@ -129,10 +129,10 @@ impl Operation {
         }
     }
 
-    /// Bytes that leave, and bytes that come, at rank `me` of `ranks`.
+    /// The bytes that leave, and the bytes that arrive, at rank `me` of `ranks`.
     ///
     /// # Errors
-    /// When a collective moves more bytes than can be counted: see [`crate::ProgramError::TooManyBytes`].
+    /// If a collective moves more bytes than can be counted: see [`crate::ProgramError::TooManyBytes`].
     pub fn outgoing_and_incoming_len(&self, me: u32, ranks: u32) -> Result<(u64, u64), Misfit> {
         match *self {
             Self::Send(send) => Ok((send.len, 0)),

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Why a scenario has no programs: a statement that no driver can carry out.
+/// The reason why a scenario has no programs: a statement that no driver can carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
     /// A statement without a meaning so far.
@@ -23,7 +23,7 @@ pub enum ProgramError {
         /// Its keyword.
         statement: &'static str,
     },
-    /// A collective whose bytes are more than there are numbers.
+    /// A collective that moves more bytes than can be counted.
     #[error("`{statement}` of {ranks} ranks moves more bytes than can be counted")]
     TooManyBytes {
         /// Its line, from 1.
@@ -32,15 +32,15 @@ pub enum ProgramError {
         statement: &'static str,
         /// The first rank that has it.
         rank: u32,
-        /// How many ranks there are.
+        /// The number of ranks.
         ranks: u32,
-        /// What the library would say of the call.
+        /// The library's error for the call.
         misfit: Misfit,
     },
 }
 
 impl ProgramError {
-    /// The line that it is about, from 1.
+    /// The line of the statement, from 1.
     pub fn line(&self) -> u32 {
         match *self {
             Self::Unsupported { line, .. } | Self::TooManyBytes { line, .. } => line,
@@ -48,23 +48,23 @@ impl ProgramError {
     }
 }
 
-/// What a process does, in order. Requests are numbered in the order in which statements start them.
+/// The program of a process, in order. Requests are numbered in the order in which statements start them.
 #[derive(Debug)]
 pub struct Program {
     source: Arc<scenario::Program>,
-    /// By statement, and at the end: how many requests were started before.
+    /// By statement, and at the end: the number of requests that were started before.
     started: Vec<Ordinal>,
-    /// By statement: where the requests that it waits for, or tests, end in `awaited`.
+    /// By statement: the end, in `awaited`, of the requests that it waits for or tests.
     awaited_until: Vec<u32>,
     awaited: Vec<Ordinal>,
-    /// By request: the name that stands for its message. Empty if no statement asks for messages.
+    /// By request: the name that stands for its message. Empty if no statement uses messages.
     of_messages: Vec<Option<RequestId>>,
 }
 
 /// The program of each rank of a scenario. Ranks that share their text share their program.
 ///
 /// # Errors
-/// When a statement cannot be carried out.
+/// If a statement cannot be carried out.
 pub fn programs(scenario: &Scenario) -> Result<Vec<Arc<Program>>, ProgramError> {
     let mut made: HashMap<*const scenario::Program, Arc<Program>> = HashMap::new();
     let program = |(rank, source): (u32, &Arc<scenario::Program>)| {
@@ -118,7 +118,7 @@ impl Program {
         Ok(Self { source: Arc::clone(source), started, awaited_until, awaited, of_messages })
     }
 
-    /// How many statements it has.
+    /// The number of statements.
     pub fn len(&self) -> usize {
         self.source.steps.len()
     }
@@ -131,7 +131,7 @@ impl Program {
     /// The statement at a position, from 0.
     ///
     /// # Panics
-    /// When there is none.
+    /// If there is no such statement.
     pub fn statement(&self, at: usize) -> Statement<'_> {
         assert!(at < self.len(), "{} statements have no number {at}", self.len());
         Statement { program: self, at }
@@ -142,23 +142,23 @@ impl Program {
         (0..self.len()).map(|at| Statement { program: self, at })
     }
 
-    /// How many requests it starts.
+    /// The number of requests that it starts.
     pub fn requests(&self) -> Ordinal {
         self.started.last().copied().unwrap_or_default()
     }
 
-    /// The name that stands for the message of a request once the request is over, if it is a receive and a statement of
-    /// the program can ask for it.
+    /// The name that stands for the message of a request once the request has ended. `None` if it is not a receive,
+    /// or no statement of the program can use its message.
     pub fn name_of_message(&self, request: Ordinal) -> Option<RequestId> {
         self.of_messages.get(request as usize).copied().flatten()
     }
 
-    /// How many names it has: [`RequestId`]s are below.
+    /// The number of names: every [`RequestId`] is below it.
     pub fn names(&self) -> usize {
         self.source.requests.len()
     }
 
-    /// Whether a statement asks for messages.
+    /// Whether a statement uses messages.
     pub fn asks_for_messages(&self) -> bool {
         self.source.steps.iter().any(|step| matches!(step.op, Op::Deferred(_)))
     }
@@ -171,7 +171,7 @@ impl Program {
     /// The bytes of a named buffer.
     ///
     /// # Panics
-    /// When it is of another program.
+    /// If the buffer is of another program.
     pub fn buffer_len(&self, buffer: BufferId) -> u64 {
         self.source.buffers[buffer.0 as usize].size
     }
@@ -205,17 +205,17 @@ impl<'a> Statement<'a> {
         self.step().bind
     }
 
-    /// Requests that it starts.
+    /// The requests that it starts.
     pub fn requests(self) -> Range<Ordinal> {
         self.program.started[self.at]..self.program.started[self.at + 1]
     }
 
-    /// Whether only an execution has its values.
+    /// Whether it has values that only an execution has.
     pub fn is_deferred(self) -> bool {
         matches!(self.step().op, Op::Deferred(_))
     }
 
-    /// The statement, if only an execution has its values.
+    /// The statement, if it has values that only an execution has.
     pub fn deferred(self) -> Option<Deferred> {
         match &self.step().op {
             Op::Deferred(deferred) => Some(Deferred::new(deferred)),
@@ -223,16 +223,16 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// What it does, with 0 for each value that only an execution has. Where that is a length, the buffer is not known
-    /// either.
+    /// Its action, with 0 for each value that only an execution has. If such a value is a length, the buffer is not
+    /// known either.
     pub fn outline(self) -> Action<'a> {
         self.meaning_of(self.step().op.outline())
     }
 
-    /// What it does. `received` says what names stand for.
+    /// Its action. `received` returns the messages for which names stand.
     ///
     /// # Errors
-    /// When a value that only this execution has leaves its range.
+    /// If a value that only this execution has is out of its range.
     pub fn action(self, received: impl Fn(RequestId) -> Option<Received>) -> Result<Action<'a>, ValueError> {
         match &self.step().op {
             Op::Deferred(deferred) => deferred.resolve(received).map(|op| self.meaning_of(&op)),

@@ -14,30 +14,30 @@ pub(crate) struct Arrived {
     pub(crate) buffer: Vec<u8>,
     /// The status of a message; `None` for the result of a collective.
     pub(crate) status: Option<Status>,
-    /// The named buffer that it has come into.
+    /// The named buffer into which it was received.
     pub(crate) named: Option<BufferId>,
-    /// Its memory was made before the clock started: it is checked after the run.
+    /// Whether its memory was made before the clock started: then it is checked after the run.
     pub(crate) ahead: bool,
 }
 
 /// A named buffer of the program.
 struct Named {
-    /// What the program writes.
+    /// The bytes that the program writes.
     own: Vec<u8>,
-    /// What has come into it since the program has last written it, by position among all that has come.
+    /// The data that was received into it since the program last wrote it, by position among all received data.
     come: Option<usize>,
 }
 
-/// What has come to a rank, and what its named buffers hold.
+/// The received data of a rank, and the contents of its named buffers.
 pub(crate) struct Contents<'a> {
     program: &'a Program,
     me: u32,
     ranks: u32,
     arrived: Vec<Arrived>,
     named: Vec<Named>,
-    /// What the program has read of its buffers, summed up.
+    /// The sum of everything that the program has read from its buffers.
     pub(crate) read: u64,
-    /// How often it has written one.
+    /// The number of its writes to named buffers.
     writes: u8,
 }
 
@@ -48,15 +48,15 @@ impl<'a> Contents<'a> {
         Self { program, me, ranks, arrived, named, read: 0, writes: 0 }
     }
 
-    /// Keeps what has come until it is checked, after the run; what was not made ahead is checked at once, and its
-    /// memory given back, unless it is in a named buffer, which the program may read.
+    /// Keeps received data until it is checked, after the run. Data in memory that was not made ahead is checked at
+    /// once, and its memory given back, unless it is in a named buffer, which the program may read.
     pub(crate) fn come(&mut self, arrived: Arrived) -> Result<(), RunError> {
         if !arrived.ahead {
             self.check(&arrived)?;
         }
         if let Some(name) = arrived.named {
             let before = self.named[name.0 as usize].come.replace(self.arrived.len());
-            // What was made ahead is looked at after the run.
+            // Data in memory that was made ahead is checked after the run.
             if let Some(before) = before.filter(|before| !self.arrived[*before].ahead) {
                 self.arrived[before].buffer = Vec::new();
             }
@@ -67,7 +67,7 @@ impl<'a> Contents<'a> {
         Ok(())
     }
 
-    /// The program reads a named buffer: what has last come into it, or what it has written since.
+    /// The program reads a named buffer: the data that it last received into it, or has written since.
     pub(crate) fn read(&mut self, buffer: BufferId) {
         let Named { own, come } = &self.named[buffer.0 as usize];
         let bytes = come.map_or(own, |come| &self.arrived[come].buffer);
@@ -83,7 +83,7 @@ impl<'a> Contents<'a> {
         named.come = None;
     }
 
-    /// Checks what has come and was not checked when it came. `Err` names the statement, by position.
+    /// Checks the received data that was not checked on arrival. `Err` names the statement, by position.
     pub(crate) fn check_all(&self) -> Result<(), (usize, RunError)> {
         let mut late = self.arrived.iter().filter(|arrived| arrived.ahead);
         late.try_for_each(|arrived| self.check(arrived).map_err(|error| (arrived.statement, error)))
@@ -105,7 +105,7 @@ impl<'a> Contents<'a> {
         }
     }
 
-    /// What the collective of a statement should have brought.
+    /// The expected result of a statement's collective.
     fn expected(&self, statement: usize) -> Vec<u8> {
         let operation = self.program.statement(statement).outline().operations().next();
         let Some(Operation::Collective(Collective { kind, root, len })) = operation else {

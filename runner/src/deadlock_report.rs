@@ -1,4 +1,4 @@
-//! What ranks that wait for long say, put together: who waits for whom, and why that never ends.
+//! Merges the reports of ranks that wait for long: which rank waits for which, and why that never ends.
 
 use carrousel::{Waiting, WaitingRequest};
 use carrousel_scenario::Scenario;
@@ -6,7 +6,7 @@ use carrousel_verify::cycle;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// Ranks that are told one by one.
+/// The number of ranks that are listed one by one.
 const TOLD: usize = 16;
 
 /// The last report of each rank since the last account.
@@ -16,15 +16,15 @@ pub struct WaitReports {
 }
 
 impl WaitReports {
-    /// A rank says what it waits for. What is no such report is passed over: a program may say what it likes.
+    /// Adds a rank's report. A text that is no report is ignored: a program may print any text.
     pub fn add(&mut self, json: &str) {
         if let Ok(waiting) = serde_json::from_str::<Waiting>(json) {
             self.by_rank.insert(waiting.rank, waiting);
         }
     }
 
-    /// The account of what has been said, which is forgotten with it. `ranks` is the size of the job;
-    /// `scenario` what it runs, if it is one. Empty if nothing has been said.
+    /// The account of the reports so far, which are then forgotten. `ranks` is the size of the job; `scenario` is its
+    /// scenario, if it runs one. Empty if there were no reports.
     pub fn account(&mut self, ranks: u32, scenario: Option<&Scenario>) -> String {
         let by_rank = std::mem::take(&mut self.by_rank);
         if by_rank.is_empty() {
@@ -43,13 +43,13 @@ struct Account<'a> {
     edges: HashMap<u32, Vec<Rc<[u32]>>>,
 }
 
-/// The requests that a rank's call waits for; all that are pending, if it waits for none in particular.
+/// The requests that a rank's call waits for; if it waits for no particular one, all that are pending.
 fn awaited(waiting: &Waiting) -> impl Iterator<Item = &WaitingRequest> {
     let any = waiting.requests.iter().any(|request| request.awaited);
     waiting.requests.iter().filter(move |request| request.awaited || !any)
 }
 
-/// The ranks that each rank waits for: one of them, or all, have to do something.
+/// The ranks that each rank waits for: one of each list, or all, have to act.
 fn edges(by_rank: &BTreeMap<u32, Waiting>, ranks: u32) -> HashMap<u32, Vec<Rc<[u32]>>> {
     let is_in_collective = |rank: &u32| {
         let waiting = by_rank.get(rank);
@@ -58,9 +58,9 @@ fn edges(by_rank: &BTreeMap<u32, Waiting>, ranks: u32) -> HashMap<u32, Vec<Rc<[u
     let outside: Rc<[u32]> = (0..ranks).filter(|rank| !is_in_collective(rank)).collect();
     let others = |rank: u32, request: &WaitingRequest| match request.peer {
         Some(peer) => (peer != rank).then(|| [peer].into()),
-        // A collective waits for those that are in none: not for this rank.
+        // A collective waits for the ranks that are in no collective, not for this rank.
         None if request.is_collective() => Some(Rc::clone(&outside)),
-        // A receive from any source would be served by anyone: nobody in particular.
+        // Any rank could serve a receive from any source, so it waits for no particular rank.
         None => None,
     };
     let of = |waiting: &Waiting| {
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_missing_partner_is_named() {
         let barrier = request("barrier", None);
-        // A barrier waits for rank 0 as well, which waits itself: it is not the one that is missing.
+        // A barrier waits for rank 0 as well, which waits itself: it is not the missing rank.
         let text = account(3, &[(0, vec![request("receive", Some(2))]), (1, vec![barrier.clone()])]);
         let end = "They wait for rank 2, which does not wait: computing, or past the call that would match.";
         assert!(text.ends_with(end), "{text}");

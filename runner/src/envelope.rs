@@ -14,7 +14,7 @@ pub(crate) fn selector(tag: TagSelector) -> Tag {
     mpi::named(tag).map_or(Any.into(), Tag::from)
 }
 
-/// The message of a receive, as `source(NAME)` and `tag(NAME)` tell of it.
+/// The message of a receive, as `source(NAME)` and `tag(NAME)` give it.
 pub(crate) fn received(message: Status) -> Received {
     program::received(RankId(message.source), mpi::tag(message.tag))
 }

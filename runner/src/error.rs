@@ -1,4 +1,4 @@
-//! Why a rank cannot go on.
+//! The reasons why a rank cannot go on.
 
 use carrousel::Error;
 use carrousel_program::ValueError;
@@ -10,14 +10,14 @@ use thiserror::Error;
 pub struct FailedStatement {
     /// Its line in the scenario.
     pub line: u32,
-    /// Why it has failed.
+    /// The reason of the failure.
     pub error: RunError,
 }
 
-/// Why a rank cannot go on.
+/// The reason why a rank cannot go on.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The library says so.
+    /// The library has returned an error.
     #[error("{0}")]
     Library(#[from] Error),
     /// A message has arrived changed.
@@ -32,7 +32,7 @@ pub enum RunError {
         /// Bytes of the message.
         len: usize,
     },
-    /// A collective has brought what it should not.
+    /// A collective has a wrong result.
     #[error("byte {at} of the {len} bytes that `{name}` has brought is wrong")]
     WrongResult {
         /// The statement's keyword.
@@ -42,7 +42,7 @@ pub enum RunError {
         /// Bytes of the result.
         len: usize,
     },
-    /// A value that only this run has leaves its range.
+    /// A value that only this run has is out of its range.
     #[error("{0}")]
     OutOfRange(#[from] ValueError),
 }

@@ -1,17 +1,17 @@
-//! What came of the statements of all ranks, brought together at rank 0.
+//! Gathers the results of the statements of all ranks at rank 0.
 
 use crate::run_scenario::Done;
 use carrousel::{Communicator, Error, Status};
 
-/// By which tag ranks send to rank 0 what they have done.
+/// The tag by which ranks send their results to rank 0.
 const DONE: u32 = 0;
 
-/// What came of the statements of all ranks, by rank, at rank 0; nothing at others. All ranks call it.
+/// The results of the statements of all ranks, by rank, at rank 0; an empty list at other ranks. All ranks call it.
 ///
 /// # Errors
-/// When the library says so.
+/// If the library returns an error.
 pub fn gather(world: &Communicator, done: &[Done]) -> Result<Vec<Vec<Done>>, Error> {
-    // No message of the program can be taken for one of these.
+    // A communicator of its own: no receive of the program can match these messages.
     let world = world.duplicate()?;
     let numbers: Vec<Numbers> = done.iter().map(numbers).collect();
     if world.rank() > 0 {
@@ -28,8 +28,8 @@ pub fn gather(world: &Communicator, done: &[Done]) -> Result<Vec<Vec<Done>>, Err
     Ok(all)
 }
 
-/// As a message to rank 0: times, destination and tag, source, tag and bytes. Not a number where there is none; all
-/// that are, but for times and sizes, have 32 bits.
+/// A result as a message to rank 0: times, destination and tag, source, tag and bytes. A missing number is NaN. All
+/// numbers except times and sizes have 32 bits, so they are exact.
 type Numbers = [f64; 8];
 
 fn numbers(done: &Done) -> Numbers {

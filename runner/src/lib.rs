@@ -1,11 +1,11 @@
 //! Runs scenarios between real processes: each rank's program as calls of the library `carrousel`.
 //!
-//! **Promises.** Every message has its own payload, and what a receive or a collective brings is compared with what was
-//! sent, byte by byte. Nothing but the statements happens while the clock runs, as far as their memory and the values in
-//! them are known before: memory is made before, and what has come is compared after.
+//! **Promises.** Every message has a payload of its own, and the data of receives and collectives is compared with
+//! the data that was sent, byte by byte. While the clock runs, nothing but the statements happens, as far as their
+//! memory and values are known before: memory is made before, and received data is compared after.
 //! **Leaves to others.** The meaning of statements (`carrousel-program`), starting processes, and printing.
-//! **Limits.** Every message has memory of its own, also if it is of a named buffer: whether a program uses buffers
-//! rightly is for the checker to find, not for luck.
+//! **Limits.** Every message has memory of its own, even if it names a buffer. The checker finds wrong uses of
+//! buffers; a run would find them only by luck.
 //! **Entry point.** [`run_scenario`] in each rank of a job, then [`gather`]; [`WaitReports`] in the launcher.
 #![forbid(unsafe_code)]
 

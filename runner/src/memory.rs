@@ -1,8 +1,8 @@
-//! The memory of a rank's statements, made before the clock starts: what is sent is filled, what is received into is
-//! touched. So no statement takes, or makes a later one wait for, page faults and patterns that a program would not have.
+//! The memory of a rank's statements, made before the clock starts: send buffers are filled, receive buffers are
+//! touched. So the times of statements contain no page faults and no filling that a program would not have.
 //!
-//! Of a statement with `source(NAME)` or `tag(NAME)`, memory is touched before if its size is known. It is filled when
-//! the statement begins, and memory of a size that is not known before is made then.
+//! For a statement with `source(NAME)` or `tag(NAME)`, memory of known size is touched before the clock starts and
+//! filled when the statement begins. Memory of unknown size is made when the statement begins.
 
 use crate::payload::{Stream, contribution};
 use carrousel_program::{Action, Operation, Program, Statement, mpi};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The most bytes that are made ahead, of all ranks of a job together.
 const AHEAD_MAX: u64 = 1 << 30;
 
-/// What one statement sends from, and what it receives into.
+/// The send and receive memory of one statement.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Memory {
     pub(crate) outgoing: Vec<u8>,
@@ -27,14 +27,14 @@ pub(crate) struct Supply<'a> {
     ranks: u32,
     /// Messages sent so far, by stream.
     sent: HashMap<Stream, u64>,
-    /// What was made ahead, and is not taken yet.
+    /// Memory that was made ahead, and is not taken yet.
     ahead: VecDeque<Memory>,
-    /// Of so many statements it was, as far as their sizes are known before.
+    /// The number of statements whose memory was made ahead, as far as their sizes are known before.
     ahead_of: usize,
 }
 
 impl<'a> Supply<'a> {
-    /// Makes the memory of the first statements; of all, unless they need more than is made ahead.
+    /// Makes the memory of the first statements; of all, if they need no more than may be made ahead.
     pub(crate) fn new(program: &'a Program, me: u32, ranks: u32) -> Self {
         Self::with_most(program, me, ranks, most_of_each(ranks))
     }
@@ -56,7 +56,7 @@ impl<'a> Supply<'a> {
         supply
     }
 
-    /// The memory of the next statement, the one at this position, which does `action`.
+    /// The memory of the next statement, the one at this position, whose action is `action`.
     pub(crate) fn take(&mut self, at: usize, action: &Action<'_>) -> Memory {
         match self.ahead.pop_front() {
             Some(memory) if self.program.statement(at).is_deferred() => self.complete(memory, action),
@@ -70,7 +70,7 @@ impl<'a> Supply<'a> {
         at < self.ahead_of && known_lens(self.program.statement(at), self.me, self.ranks).is_some()
     }
 
-    /// The rest of a statement whose values were not all known ahead.
+    /// Completes the memory of a statement whose values were not all known ahead.
     fn complete(&mut self, ahead: Memory, action: &Action<'_>) -> Memory {
         let Memory { mut outgoing, mut incoming } = ahead;
         for operation in action.operations() {
@@ -100,7 +100,7 @@ impl<'a> Supply<'a> {
                 Operation::Receive(receive) => memory.incoming = empty(receive.len),
                 Operation::Collective(call) => {
                     let (outgoing, incoming) = lens(&operation, me, ranks);
-                    // An all-to-all sends the same to each rank: what comes is then what an allgather brings.
+                    // An all-to-all sends the same block to each rank: its result is then that of an allgather.
                     let blocks = outgoing.checked_div(call.len).unwrap_or(0);
                     memory.outgoing = contribution(me, call.len).repeat(blocks as usize);
                     memory.incoming = empty(incoming);
@@ -115,7 +115,7 @@ impl<'a> Supply<'a> {
         stream.payload(number, len as usize)
     }
 
-    /// A message gets a number of its own in its stream when it is filled.
+    /// The number of the next message of a stream, for its payload.
     fn next_message(&mut self, to: u32, tag: u32) -> (Stream, u64) {
         let stream = Stream { from: self.me, to, tag };
         let number = self.sent.entry(stream).or_default();
@@ -147,17 +147,17 @@ fn known_lens(statement: Statement<'_>, me: u32, ranks: u32) -> Option<(u64, u64
     Some((sent, received))
 }
 
-/// Memory for what comes: touched, with what no message is full of.
+/// Memory for received data: touched, and filled with bytes that no message consists of.
 pub(crate) fn empty(len: u64) -> Vec<u8> {
     vec![0xa5; len as usize]
 }
 
-/// The most bytes that one of so many ranks makes ahead.
+/// The most bytes that one of this many ranks makes ahead.
 fn most_of_each(ranks: u32) -> u64 {
     AHEAD_MAX / u64::from(ranks.max(1))
 }
 
-/// Whether the memory of some statements of a job cannot be made ahead, whose ranks have these programs.
+/// Whether some memory of a job with these programs cannot be made ahead.
 pub fn exceeds_memory_ahead(programs: &[Arc<Program>]) -> bool {
     let ranks = programs.len() as u32;
     (0..)
@@ -165,7 +165,7 @@ pub fn exceeds_memory_ahead(programs: &[Arc<Program>]) -> bool {
         .any(|(rank, program)| fitting(program, rank, ranks, most_of_each(ranks)) < program.len())
 }
 
-/// How many of the first statements together need at most so many bytes.
+/// The number of first statements that together need at most this many bytes.
 fn fitting(program: &Program, me: u32, ranks: u32, most: u64) -> usize {
     let mut sum = 0u64;
     let needs = program.statements().map(|statement| need(statement, me, ranks));
@@ -176,7 +176,7 @@ fn fitting(program: &Program, me: u32, ranks: u32, most: u64) -> usize {
     fits.count()
 }
 
-/// The bytes that a statement needs, as far as they are known before.
+/// The bytes that a statement needs, as far as they are known before it runs.
 fn need(statement: Statement<'_>, me: u32, ranks: u32) -> u64 {
     known_lens(statement, me, ranks).map_or(0, |(sent, received)| sent.saturating_add(received))
 }

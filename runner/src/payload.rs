@@ -1,8 +1,7 @@
-//! What messages of a scenario carry, and how the receiver knows that it is that.
+//! The payloads of a scenario's messages, and how the receiver checks them.
 //!
-//! The bytes of a message are a function of who sends it to whom, with which tag, and the how manyth of
-//! these it is. The last of these stands in the first bytes, since a receiver does not know it; from
-//! the others it can tell all bytes.
+//! The bytes of a message are a function of its sender, its receiver, its tag, and its number among the messages with
+//! these. The receiver does not know the number, so the first bytes contain it; the other bytes follow.
 
 /// The messages of one sender with one tag to one receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,7 +11,7 @@ pub(crate) struct Stream {
     pub(crate) tag: u32,
 }
 
-/// Bytes that tell the number of the message.
+/// The bytes that contain the number of the message.
 const NUMBER: usize = size_of::<u64>();
 
 impl Stream {
@@ -33,7 +32,7 @@ impl Stream {
         }
     }
 
-    /// The first byte that is not what some message of the stream has there.
+    /// The position of the first byte that no message of the stream has there.
     pub(crate) fn first_wrong(self, bytes: &[u8]) -> Option<usize> {
         let number = bytes.first_chunk().map_or(0, |number| u64::from_le_bytes(*number));
         let mut expected = [0; 1 << 10];
@@ -63,13 +62,13 @@ impl Stream {
     }
 }
 
-/// What a rank contributes to a collective: a payload for itself in a tag of the collective's own, so that every rank
-/// knows what the others have.
+/// The contribution of a rank to a collective: the payload of a message to itself with a tag for collectives, so that
+/// every rank knows the contributions of the others.
 pub(crate) fn contribution(rank: u32, len: u64) -> Vec<u8> {
     Stream { from: rank, to: rank, tag: 0 }.payload(1, len as usize)
 }
 
-/// A bijection under which neighbours are strangers (the finalizer of `splitmix64`).
+/// A bijection that maps neighbours to values far apart (the finalizer of `splitmix64`).
 fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -98,7 +97,7 @@ mod tests {
             for at in 0..size {
                 let mut changed = payload.clone();
                 changed[at] ^= 0x10;
-                // A changed number is that of another message, whose bytes are others.
+                // A changed number is that of another message, which has other bytes.
                 let first = STREAM.first_wrong(&changed);
                 assert!(if size > 8 || at >= 8 { first.is_some() } else { size == 8 || first == Some(at) });
             }

@@ -1,4 +1,4 @@
-//! One rank of a scenario, for real: what its statements do as calls of the library.
+//! One rank of a scenario in a real run: its statements as calls of the library.
 
 use crate::arrived::{Arrived, Contents};
 use crate::envelope::{received, selector, source};
@@ -14,26 +14,26 @@ use std::collections::HashMap;
 use std::mem;
 use std::time::{Duration, Instant};
 
-/// When one statement was called, returned, and was complete, in seconds since the start; not a number
-/// when that never was.
+/// The times at which one statement was called, returned, and was complete, in seconds since the start. NaN if it
+/// never was.
 pub type Times = [f64; 3];
 
-/// What came of one statement.
+/// The result of one statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Done {
-    /// When.
+    /// The times of the statement.
     pub times: Times,
-    /// Of a send: to which rank, and with which tag.
+    /// For a send: its receiver and its tag.
     pub sent: Option<(u32, u32)>,
-    /// Of a receive that is complete: the message.
+    /// For a receive that is complete: its message.
     pub received: Option<Status>,
 }
 
-/// Runs the program of this rank, of a job as large as the scenario; all ranks call it. Their clocks start with a barrier,
-/// as far as it ends at one time for all.
+/// Runs the program of this rank, of a job as large as the scenario; all ranks call it. The clocks start at the end
+/// of a barrier, so they agree as far as it ends at one time for all.
 ///
 /// # Errors
-/// When a statement fails, or has brought something wrong.
+/// If a statement fails, or has a wrong result.
 pub fn run_scenario(
     world: &Communicator,
     scenario: &Scenario,
@@ -48,32 +48,32 @@ pub fn run_scenario(
     Ok(runner.done)
 }
 
-/// A line of a scenario; 0 is its end.
+/// The call site for a line of a scenario; line 0 is its end.
 pub fn site(scenario: &Scenario, line: u32) -> CallSite {
     CallSite::Script(Box::leak(Box::new(SourceLine { file: scenario.file.clone(), line })))
 }
 
-/// Where each statement of a program is, for reports about its calls. As long as the process lives: there is one of each
-/// line.
+/// The call site of each statement of a program, for reports about its calls. They live as long as the process: there
+/// is one for each line.
 fn sites(scenario: &Scenario, program: &Program) -> Vec<CallSite> {
     let mut known = HashMap::new();
     let lines = program.statements().map(|statement| statement.line());
     lines.map(|line| *known.entry(line).or_insert_with(|| site(scenario, line))).collect()
 }
 
-/// What a request was started for.
+/// The purpose of a request.
 struct Open {
     request: Request<u8>,
     statement: usize,
-    /// Of a receive: the named buffer that it uses, if it uses one.
+    /// For a receive: its named buffer, if it has one.
     receives: Option<Option<BufferId>>,
 }
 
-/// A rank at its program.
+/// A rank that executes its program.
 pub(crate) struct Runner<'a> {
     /// The communicator; its calls are at the line of the statement that is executed.
     world: Communicator,
-    /// Where each statement is.
+    /// The call site of each statement.
     sites: Vec<CallSite>,
     program: &'a Program,
     begin: Instant,
@@ -82,7 +82,7 @@ pub(crate) struct Runner<'a> {
     done: Vec<Done>,
     supply: Supply<'a>,
     contents: Contents<'a>,
-    /// What was sent from, and is not needed any more.
+    /// Send memory that is not needed any more.
     spent: Vec<Vec<u8>>,
     /// Requests that are not waited for.
     open: HashMap<Ordinal, Open>,
@@ -91,7 +91,7 @@ pub(crate) struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    /// With all its memory, as far as it is made ahead.
+    /// A rank at the start of its program, with its memory as far as it is made ahead.
     pub(crate) fn new(world: &Communicator, scenario: &Scenario, program: &'a Program) -> Self {
         let statements = program.len();
         Self {
@@ -100,7 +100,7 @@ impl<'a> Runner<'a> {
             program,
             begin: Instant::now(),
             at: 0,
-            // No zeroes, for which untouched pages would do.
+            // NaN, not zeroes: for zeroes, the system would leave the pages untouched.
             done: vec![Done { times: [f64::NAN; 3], sent: None, received: None }; statements],
             supply: Supply::new(program, world.rank(), world.size()),
             contents: Contents::new(program, world.rank(), world.size()),
@@ -123,8 +123,8 @@ impl<'a> Runner<'a> {
                 self.done[at].times[2] = self.done[at].times[1];
             }
         }
-        // A request that the program never completes is a leak that the checker reports. Here it must not
-        // keep the rank from its end: its memory stays until the process is gone.
+        // A request that the program never completes is a leak that the checker reports. Here it must not keep the
+        // rank from its end, so its memory stays until the process is gone.
         for (_, open) in self.open.drain() {
             mem::forget(open.request);
         }
@@ -135,7 +135,7 @@ impl<'a> Runner<'a> {
         self.begin.elapsed().as_secs_f64()
     }
 
-    /// When the statement that is executed was called, and returned.
+    /// Notes the times at which the present statement was called and returned.
     fn called(&mut self, begin: f64, end: f64) {
         let times = &mut self.done[self.at].times;
         (times[0], times[1]) = (begin, end);
@@ -242,8 +242,8 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// A collective on bytes of which every rank knows what the others have, see [`crate::payload::contribution`]. A
-    /// reduction combines by exclusive or.
+    /// A collective whose contributions every rank knows, see [`crate::payload::contribution`]. A reduction combines
+    /// by exclusive or.
     fn collective(&mut self, call: &Collective, blocking: bool, memory: Memory) -> Result<(), RunError> {
         let Memory { mut outgoing, mut incoming } = memory;
         let (at, root) = (self.at, call.root);
@@ -302,7 +302,7 @@ impl<'a> Runner<'a> {
         self.contents.come(arrived)
     }
 
-    /// Keeps memory that was sent from: giving it back takes time.
+    /// Keeps send memory, because freeing it would take time.
     fn keep(&mut self, statement: usize, buffer: Vec<u8>) {
         if self.supply.is_ahead(statement) {
             self.spent.push(buffer);
@@ -343,7 +343,7 @@ fn named(buffer: Buffer) -> Option<BufferId> {
 
 #[cfg(test)]
 impl Runner<'_> {
-    /// What the program has read of its buffers, summed up.
+    /// The sum of everything that the program has read from its buffers.
     pub(crate) fn read(&self) -> u64 {
         self.contents.read
     }
@@ -359,7 +359,7 @@ mod tests {
     /// Page faults of this thread so far.
     fn faults() -> u64 {
         let stat = fs::read_to_string("/proc/thread-self/stat").expect("the kernel says");
-        // Behind the name, in brackets, in which anything may stand: the eighth field.
+        // The eighth field behind the name, which is in brackets and may contain anything.
         let fields = stat.rsplit_once(')').expect("there is a name").1;
         fields.split_whitespace().nth(7).and_then(|field| field.parse().ok()).expect("a number")
     }

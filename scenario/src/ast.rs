@@ -1,8 +1,8 @@
-//! A file as it was written: one [`Line`] a line, comments and places kept.
+//! A file as it was written: one [`Line`] for each line, with comments and places.
 //!
-//! The tree is flat on purpose. One statement stands on one line, so blocks and `repeat` need no
-//! nesting of values: [`Item::Block`], [`Item::Repeat`] and [`Item::End`] are lines like others,
-//! and the parser has seen to it that they pair.
+//! The tree is flat on purpose. A statement is one line, so blocks and `repeat` need no nested values:
+//! [`Item::Block`], [`Item::Repeat`] and [`Item::End`] are lines like others, and the parser has checked that they
+//! pair.
 
 use std::sync::Arc;
 
@@ -21,23 +21,23 @@ pub struct Ast {
     /// Its lines. Every `Repeat` has its `End` in the same block, nesting is at most 64, and
     /// statements are inside of blocks.
     pub lines: Vec<Line>,
-    /// About how many bytes of memory all of this takes; [`check`](crate::check()) has only so much
-    /// left for the programs.
+    /// About how many bytes of memory the tree takes. [`check`](crate::check()) may use only the rest of the limit
+    /// for the programs.
     pub memory: u64,
 }
 
-/// One line, or a run of lines that say nothing.
+/// One line, or a run of blank lines and comments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Where it is, comment apart.
+    /// Its place, without the comment.
     pub at: Span,
-    /// What it says.
+    /// The content of the line.
     pub item: Item,
-    /// The comment behind it, from its `#`, without blanks at its end.
+    /// The comment behind it, from its `#` on, without blanks at its end.
     pub comment: Option<Box<str>>,
 }
 
-/// What a line says.
+/// The content of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// A run of comment lines and blank lines, trimmed and joined by `\n`; several blank lines in
@@ -55,7 +55,7 @@ pub enum Item {
     Setting(Box<Setting>),
     /// `expect CHECK violated`.
     Expect(Check),
-    /// `rank R`, `rank R..S`, `rank *`: what follows is theirs, up to the next block.
+    /// `rank R`, `rank R..S`, `rank *`: the lines up to the next block are theirs.
     Block(Ranks),
     /// `repeat N`.
     Repeat(Expr),
@@ -83,7 +83,7 @@ pub struct Setting {
     pub window: Option<Name>,
     /// The option or flag.
     pub name: Name,
-    /// What it is set to.
+    /// The value that it is set to.
     pub value: Value,
 }
 
@@ -109,7 +109,7 @@ pub struct Statement {
     pub args: Box<[Arg]>,
 }
 
-/// What stands in one slot of a statement.
+/// The content of one slot of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Arg {
     /// Nothing: the slot is optional.
@@ -136,21 +136,21 @@ pub enum Arg {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group(pub Box<[Expr]>);
 
-/// A name, and where it stands.
+/// A name, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
     /// ASCII letters, digits and `_`, at most 255.
     pub text: Arc<str>,
-    /// Where it stands.
+    /// Its place.
     pub at: Span,
 }
 
-/// An expression, and where it stands.
+/// An expression, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expr {
-    /// Where it stands, whole.
+    /// The place of the whole expression.
     pub at: Span,
-    /// What it says.
+    /// Its tree.
     pub tree: Tree,
 }
 
@@ -163,7 +163,7 @@ pub enum Tree {
     Me,
     /// `size`.
     Size,
-    /// `source(NAME)`, `tag(NAME)`: of the message that a receive or a probe has found. Only where
+    /// `source(NAME)`, `tag(NAME)`: a value of the message that a receive or a probe has found. Allowed only where
     /// [`Verb::defers`].
     Received(Field, Box<Arc<str>>),
     /// `-X`.
@@ -174,7 +174,7 @@ pub enum Tree {
     Chain(Box<(Tree, Vec<(Operator, Tree)>)>),
 }
 
-/// What an expression may ask of a message.
+/// A value of a message that an expression may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     /// `source`: the rank that sent it.
@@ -184,7 +184,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// How it is written.
+    /// The word for it in a file.
     pub const fn name(self) -> &'static str {
         match self {
             Field::Source => "source",
@@ -198,7 +198,7 @@ impl Field {
     }
 }
 
-/// What stands between two operands.
+/// An operator between two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
     /// `+`
@@ -214,7 +214,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// How it is written.
+    /// The character for it in a file.
     pub const fn symbol(self) -> char {
         match self {
             Operator::Add => '+',
@@ -237,7 +237,7 @@ impl Tree {
         }
     }
 
-    /// How many operands, parentheses and minus signs there are.
+    /// The number of operands, parentheses and minus signs.
     pub(crate) fn operands(&self) -> usize {
         match self {
             Tree::Number(..) | Tree::Size | Tree::Me | Tree::Received(..) => 1,

@@ -67,7 +67,7 @@ impl fmt::Display for Check {
     }
 }
 
-/// The text names none of the nine checks.
+/// A text that is the name of no check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the name of a check")]
 pub struct UnknownCheck;

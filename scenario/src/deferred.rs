@@ -11,11 +11,11 @@ use crate::op::{Deferred, Hole, Op, Received};
 use crate::problem::Problem;
 use crate::value::{self, Leaves, evaluate};
 
-/// A value that leaves its range when the program runs: the rank cannot go on.
+/// A value that is out of its range when the program runs: the rank cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{problem}, for `{expression}`{}", Told(told))]
 pub struct ValueError {
-    /// What is wrong with the value, and what was expected.
+    /// The error of the value, and what was expected.
     pub problem: Box<Problem>,
     /// The expression.
     pub expression: String,
@@ -54,12 +54,13 @@ impl Deferred {
         Self { outline, holes, me, ranks, names }
     }
 
-    /// The statement, with 0 for each value that is not known yet: [`Deferred::is_deferred`] says of which.
+    /// The statement, with 0 for each value that is not known yet; [`Deferred::is_deferred`] says which these are.
     pub fn outline(&self) -> &Op {
         &self.outline
     }
 
-    /// Whether the value in a slot is not known yet, by its position in [`Verb::slots`](crate::verb::Verb::slots).
+    /// Whether the value of a slot is not known yet. Slots are numbered as in
+    /// [`Verb::slots`](crate::verb::Verb::slots).
     pub fn is_deferred(&self, slot: usize) -> bool {
         self.tree(slot).is_some()
     }
@@ -69,17 +70,16 @@ impl Deferred {
         self.holes.iter().find(|hole| hole.slot == slot).map(|hole| &*hole.tree)
     }
 
-    /// The receives and probes whose messages the statement asks for.
+    /// The receives and probes whose messages the statement uses.
     pub fn reads(&self) -> impl Iterator<Item = RequestId> {
         self.names.iter().map(|(_, id)| *id)
     }
 
-    /// The statement with its values. `received` says what the receives and probes of [`Deferred::reads`] have found
-    /// out last.
+    /// The statement with its values. `received` returns the latest message of each of the [`Deferred::reads`].
     ///
     /// # Errors
     ///
-    /// When a value leaves its range, as a rank that does not exist does.
+    /// If a value is out of its range, such as a rank that does not exist.
     pub fn resolve(&self, received: impl Fn(RequestId) -> Option<Received>) -> Result<Op, ValueError> {
         let mut op = self.outline.clone();
         for Hole { slot, tree } in &self.holes {
@@ -97,7 +97,7 @@ impl Deferred {
         problem: Problem,
         known: &Known<'_, F>,
     ) -> ValueError {
-        /// More of them nobody reads.
+        /// The most values in a message; nobody would read more.
         const TOLD_MAX: usize = 8;
         let mut told: Vec<(String, u32)> = Vec::new();
         tree.received(&mut |field, name| {
@@ -142,7 +142,7 @@ impl<F: Fn(RequestId) -> Option<Received>> Leaves for Known<'_, F> {
         self.value(field, name).map(|value| Some(value.into())).ok_or_else(missing)
     }
 
-    /// The statement has been counted when it was checked.
+    /// The statement's work was counted when it was checked.
     fn spend(&mut self, _work: u64) {}
 }
 

@@ -1,4 +1,4 @@
-//! The faults of a file, with their places, and their rendering for a person.
+//! The errors of a file, with their places, and their rendering for a person.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,18 +9,18 @@ use crate::limits::FAULTS_MAX;
 use crate::problem::Problem;
 use crate::span::{Span, line_and_column};
 
-/// One fault of a file: what is wrong, and where.
+/// One error of a file: what is wrong, and where.
 #[derive(Clone, Debug)]
 pub struct Fault {
     /// What is wrong.
     pub problem: Problem,
-    /// Where, in bytes.
+    /// The place, in bytes.
     pub at: Span,
     /// The line, from 1.
     pub line: u32,
     /// The column, from 1, in characters.
     pub column: u32,
-    /// For which rank, when the place is run by several; the first one that it is wrong for.
+    /// The rank for which it is an error, if several ranks run the place: the first such rank.
     pub rank: Option<u32>,
     source: NamedSource<Arc<str>>,
 }
@@ -109,8 +109,7 @@ impl Diagnostic for Fault {
     }
 }
 
-/// Why a file is no scenario: its faults in the order of the file, at most
-/// [`FAULTS_MAX`].
+/// The reason why a file is no scenario: its faults in the order of the file, at most [`FAULTS_MAX`].
 ///
 /// `Display` is the first fault on one line; [`Error::render`] is for a terminal. As a
 /// [`miette::Diagnostic`], the faults are the related diagnostics.
@@ -126,7 +125,7 @@ impl Error {
         &self.faults
     }
 
-    /// Whether reading stopped at the most faults that are reported, so that there may be more.
+    /// Whether there may be more faults, because reading stopped at the most that are reported.
     pub fn may_have_more(&self) -> bool {
         self.more
     }

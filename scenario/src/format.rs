@@ -10,8 +10,8 @@ use crate::units::Unit;
 
 /// The file in canonical layout.
 ///
-/// It means the same: parsing it gives the same tree, places apart, and formatting that gives the
-/// same text.
+/// The meaning stays the same: parsing the text gives an equal tree, except for places, and formatting that tree
+/// gives the same text.
 pub fn format(ast: &Ast) -> String {
     let mut text = String::with_capacity(ast.source.len());
     // Writing to a string does not fail.
@@ -19,7 +19,7 @@ pub fn format(ast: &Ast) -> String {
     text
 }
 
-/// The bytes of [`format()`], without making them: indentation can be a multiple of the file.
+/// The length of [`format()`]'s text, without making it: the indentation alone can be much larger than the file.
 pub(crate) fn length(ast: &Ast) -> usize {
     struct Length(usize);
     impl Write for Length {
@@ -38,7 +38,7 @@ fn lay_out(ast: &Ast, text: &mut impl Write) -> fmt::Result {
     for (index, line) in ast.lines.iter().enumerate() {
         let indent = match &line.item {
             Item::Remark(run) => {
-                // Comments stand as deep as what they precede.
+                // Comments are indented like the line that follows them.
                 let indent = ast.lines.get(index + 1).map_or(0, |next| indent_of_remark(next, depth));
                 remark(text, run, indent, index == 0, index + 1 == ast.lines.len())?;
                 continue;
@@ -71,7 +71,7 @@ fn indentation(text: &mut impl Write, indent: usize) -> fmt::Result {
     (0..indent).try_for_each(|_| text.write_str("  "))
 }
 
-/// How deep a comment before `next` stands, inside of `depth` repeats.
+/// The indentation of a comment before `next`, inside of `depth` repeats.
 fn indent_of_remark(next: &Line, depth: usize) -> usize {
     match next.item {
         Item::Statement(_) | Item::Repeat(_) | Item::End => depth + 1,

@@ -1,4 +1,4 @@
-//! What statements refer to: requests, buffers, windows, and the messages that match.
+//! The things that statements refer to: requests, buffers, windows, and messages.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ pub enum Source {
     Any,
 }
 
-/// Which tag a receive or a probe takes.
+/// The tag that a receive or a probe names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TagSelector {
     /// This tag only, 0 to 2^31-1.

@@ -1,18 +1,18 @@
-//! The Carrousel scenario language: communication patterns as text, read, checked, formatted.
+//! The Carrousel scenario language: communication patterns as text, parsed, checked and formatted.
 //!
-//! **Promises.** A [`Scenario`] breaks no rule of the language: every rank, window, request and
-//! buffer in it exists, every access is inside of its window, `repeat` is unrolled, every
-//! expression has its value, or, if it uses `source(NAME)` or `tag(NAME)`, has it when a rank gets to it, and the n-th collective of all ranks that have so many is the same one:
-//! kind, root, size. A wrong file is an [`Error`] that says where, what, and what was
-//! expected instead; it never is a panic. Hostile files end within the bounds of [`limits`].
+//! **Promises.** A [`Scenario`] breaks no rule of the language. Every rank, window, request and buffer in it exists,
+//! every access is inside of its window, and `repeat` is unrolled. Every expression has its value; one with
+//! `source(NAME)` or `tag(NAME)` gets it when its rank gets there. The n-th collectives of all ranks that have so
+//! many agree in kind, root and size. A wrong file is an [`Error`] that says where it is wrong, what is there, and
+//! what was expected; it never is a panic. Hostile files end within the bounds of [`limits`].
 //!
-//! **Leaves to others.** What statements *do*: this crate knows neither the engine nor MPI's
-//! semantics, so a scenario may deadlock, race or leak. Which options exist is the engine's
-//! business too: the caller passes a [`Vocabulary`].
+//! **Leaves to others.** The meaning of statements: this crate knows neither the engine nor MPI's semantics, so a
+//! scenario may deadlock, race or leak. The names of options: they are the engine's, and the caller passes them as a
+//! [`Vocabulary`].
 //!
-//! **Entry point.** [`load`]; begin reading at [`Op`], then [`Scenario`]. Behind `load` are
-//! [`parse`], which makes an [`ast::Ast`] of text, [`check()`], which makes a scenario of that, and
-//! beside it [`format()`], which makes canonical text of it. The statements are a table, in [`verb`].
+//! **Entry point.** [`load`]; begin reading at [`Op`], then [`Scenario`]. [`load`] calls [`parse`], which makes an
+//! [`ast::Ast`] of text, and [`check()`], which makes a scenario of the tree. [`format()`] makes canonical text of
+//! the tree. The statements are a table, in [`verb`].
 //!
 //! ```
 //! # use carrousel_scenario::{Op, load};
@@ -67,24 +67,24 @@ pub use span::Span;
 pub use vocabulary::{OptionKind, OptionSpec, Vocabulary};
 pub use written::Written;
 
-/// The bytes of a file. Of one that is larger than a scenario may be, only so many that
-/// [`parse`] sees it: a file that never ends, like `/dev/zero`, or grows meanwhile does no harm.
+/// Reads the bytes of a file. Of a file that is larger than a scenario may be, reads only as many as [`parse`] needs
+/// to refuse it: a file that grows, or never ends, like `/dev/zero`, does no harm.
 ///
 /// # Errors
 ///
-/// When reading fails.
+/// If reading fails.
 pub fn read(file: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(limits::FILE_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// Checks a file's bytes, with the options that every engine has. `name` is what messages call it;
-/// [`read`] is how to get the bytes of a file that nobody vouches for.
+/// Checks a file's bytes, with the options that every engine has. `name` stands for the file in messages. Use
+/// [`read`] to get the bytes of a file that is not trusted.
 ///
 /// # Errors
 ///
-/// When the file is wrong; the error has up to [`limits::FAULTS_MAX`] of its faults.
+/// If the file is wrong; the error has up to [`limits::FAULTS_MAX`] of its faults.
 pub fn load(name: &str, bytes: &[u8]) -> Result<Scenario, Error> {
     load_with(name, bytes, &Vocabulary::default())
 }

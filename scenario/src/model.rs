@@ -1,7 +1,7 @@
-//! What a checked scenario is: the types that the engine, the simulator and the checker run.
+//! Checked scenarios: the types that the engine, the simulator and the checker run.
 //!
-//! Everything is a number here. Expressions are evaluated, `repeat` is unrolled, names are
-//! resolved; a program that is in a [`Scenario`] breaks no rule of the language.
+//! Everything is a number here. Expressions are evaluated, `repeat` is unrolled, names are resolved. A program in a
+//! [`Scenario`] breaks no rule of the language.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use crate::op::Op;
 /// A checked scenario: its ranks, what they share, and the program of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// The title, when the file has a `scenario "..."` line.
+    /// The title, if the file has a `scenario "..."` line.
     pub title: Option<String>,
-    /// The name of the file, as it stands in messages.
+    /// The name of the file in messages.
     pub file: String,
-    /// How many ranks there are; they are numbered from 0.
+    /// The number of ranks; they are numbered from 0.
     pub ranks: u32,
     /// The node of each rank, by rank. Nodes are numbered from 0 without gaps.
     pub nodes: Vec<u32>,
@@ -26,10 +26,10 @@ pub struct Scenario {
     pub options: Vec<OptionSetting>,
     /// The checks that the file expects to be violated, in file order, each at most once.
     pub expects: Vec<Expect>,
-    /// The program of each rank, by rank. Ranks that share their blocks share one
-    /// allocation, when no expression in these uses `me`.
+    /// The program of each rank, by rank. Ranks with the same blocks share one allocation, if no expression in these
+    /// uses `me`.
     pub programs: Vec<Arc<Program>>,
-    /// The text that all of this came from; [`Step::line`] counts its lines.
+    /// The text of the file; [`Step::line`] counts its lines.
     pub source: Arc<str>,
 }
 
@@ -38,7 +38,7 @@ impl Scenario {
     ///
     /// # Panics
     ///
-    /// When `id` is of another scenario.
+    /// If `id` belongs to another scenario.
     pub fn window(&self, id: WindowId) -> &Window {
         &self.windows[id.0 as usize]
     }
@@ -47,7 +47,7 @@ impl Scenario {
     ///
     /// # Panics
     ///
-    /// When there is no such rank.
+    /// If the rank does not exist.
     pub fn program(&self, rank: u32) -> &Program {
         &self.programs[rank as usize]
     }
@@ -59,15 +59,14 @@ impl Scenario {
     }
 }
 
-/// What one rank does, in order.
+/// The program of one rank, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Program {
     /// The statements, `repeat` unrolled.
     pub steps: Vec<Step>,
     /// The names of the requests, receives and probes, by [`RequestId`], in the order of their first binding.
     ///
-    /// A name that is bound twice is one `RequestId`: it stands for the variable, not for what the
-    /// variable holds at a time.
+    /// A name that is bound twice is one `RequestId`: it stands for the variable, not for its value at some time.
     pub requests: Vec<Arc<str>>,
     /// The named local buffers, by [`BufferId`](crate::BufferId).
     pub buffers: Vec<Buffer>,
@@ -76,14 +75,14 @@ pub struct Program {
 /// One statement of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
-    /// The line of the file it stands on, from 1.
+    /// The line of the file that has it, from 1.
     pub line: u32,
     /// Its label; unique among the statements of a rank, but every round of a `repeat` has it.
     pub label: Option<Arc<str>>,
-    /// The name that its request, or the message that it receives or finds, is bound to. Never set where
+    /// The name that is bound to its request, or to the message that it receives or finds. Never set where
     /// [`Verb::binds`](crate::verb::Verb::binds) is false.
     pub bind: Option<RequestId>,
-    /// What it does.
+    /// Its operation.
     pub op: Op,
 }
 
@@ -92,8 +91,8 @@ pub struct Step {
 pub struct Buffer {
     /// Its name.
     pub name: Arc<str>,
-    /// Bytes: its largest use in the program; 0 when it is only ever read or written. Uses whose size is known only
-    /// when the program runs do not count.
+    /// The bytes of its largest use in the program; 0 if the program itself alone reads or writes it. Uses whose size
+    /// is known only when the program runs do not count.
     pub size: u64,
 }
 
@@ -102,7 +101,7 @@ pub struct Buffer {
 pub struct Window {
     /// Its name.
     pub name: String,
-    /// Bytes, on each rank.
+    /// Its bytes, at each rank.
     pub size: u64,
     /// The line that declares it, from 1.
     pub line: u32,
@@ -111,7 +110,7 @@ pub struct Window {
 /// `expect CHECK violated`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expect {
-    /// The check that is to be violated.
+    /// The check that has to be violated.
     pub check: Check,
     /// The line, from 1.
     pub line: u32,
@@ -124,7 +123,7 @@ pub struct OptionSetting {
     pub window: Option<WindowId>,
     /// The name of the option or flag, as the [`Vocabulary`](crate::Vocabulary) has it.
     pub name: String,
-    /// What it is set to.
+    /// The value that it is set to.
     pub value: OptionValue,
     /// The line, from 1.
     pub line: u32,

@@ -1,18 +1,18 @@
-//! What one statement does.
+//! The operation of one statement.
 
 use std::sync::Arc;
 
 use crate::ast::Tree;
 use crate::ids::{BufferId, RequestId, Source, TagSelector, WindowId};
 
-/// What one statement does, every expression evaluated for the rank that runs it, but for those of
+/// The operation of one statement. Every expression is evaluated for the rank that runs it, except in
 /// [`Op::Deferred`].
 ///
 /// Ranks are below [`Scenario::ranks`](crate::Scenario::ranks), tags at most 2^31-1, sizes and displacements in bytes, and
 /// accesses to windows are inside of them. `blocking` is false for the i-form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// A statement with `source(NAME)` or `tag(NAME)`: what it does is known when the rank gets to it.
+    /// A statement with `source(NAME)` or `tag(NAME)`: its operation is known when the rank gets to it.
     Deferred(Arc<Deferred>),
     /// `compute TIME`: the CPU is busy, no library call.
     Compute {
@@ -281,7 +281,7 @@ pub enum Op {
     },
 }
 
-/// What a receive or a probe has found out about its message.
+/// The values of a message that a receive or a probe has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Received {
     /// The rank that sent it.
@@ -305,7 +305,7 @@ pub struct Deferred {
 /// A value that is missing in the outline.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Hole {
-    /// Which of [`Verb::slots`](crate::verb::Verb::slots).
+    /// The index in [`Verb::slots`](crate::verb::Verb::slots).
     pub(crate) slot: usize,
     pub(crate) tree: Arc<Tree>,
 }
@@ -368,8 +368,8 @@ impl Op {
         }
     }
 
-    /// Whether the statement starts something that a request stands for: the i-forms, and nothing
-    /// else. Every such statement creates a request, bound to a name or not.
+    /// Whether the statement starts a request: true for the i-forms, and for no others. Every such statement creates
+    /// a request, bound to a name or not.
     pub fn starts_request(&self) -> bool {
         match *self {
             Op::Deferred(ref deferred) => deferred.outline().starts_request(),

@@ -1,7 +1,7 @@
-//! Everything that can be wrong with a file, and how it is said.
+//! Everything that can be wrong with a file, and the text of its message.
 //!
-//! A message reads "what is wrong, expected what"; the help line behind it says what to do about
-//! it, where the message does not. Words that come from the file are clipped before they get here.
+//! A message reads "what is wrong, expected what". The help line behind it says what to do, where the message does
+//! not. Words from the file are clipped before they get here.
 
 use miette::Diagnostic;
 use thiserror::Error;
@@ -11,7 +11,7 @@ use crate::limits::{
     STATEMENTS_MAX, TAG_MAX, TREE_MEMORY_MAX, WINDOWS_MAX,
 };
 
-/// What is wrong with a file.
+/// An error of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
@@ -256,7 +256,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// Whether the file is beyond a limit that whatever follows would exceed as well.
+    /// Whether the file exceeds a limit that all further lines would exceed, too.
     pub(crate) fn ends_reading(&self) -> bool {
         matches!(self, Problem::TooMuchText | Problem::TooMuchMemory | Problem::TooMuchWork)
     }
@@ -275,7 +275,7 @@ impl std::fmt::Display for Many {
     }
 }
 
-/// `text`, shortened when a person would not read it to its end anyway.
+/// `text`, shortened if it is too long for a person to read.
 pub(crate) fn clip(text: &str) -> String {
     const CHARACTERS_MAX: usize = 40;
     let clean = |c: char| if c.is_control() { '\u{fffd}' } else { c };

@@ -1,12 +1,12 @@
-//! How much memory a file takes.
+//! The memory that a file takes.
 //!
-//! What a few bytes of text come to, as a tree or as programs, is counted where it is made and before
-//! it is, so that a hostile file is refused and not swapped out. The count is of bytes asked for, with
-//! what the allocator adds.
+//! A few bytes of text can become a large tree or large programs. Their memory is counted before it is allocated, so
+//! that a hostile file is refused before the system has to swap. The count is of the bytes that are asked for, and of
+//! the allocator's overhead.
 
 use std::cell::Cell;
 
-/// What the allocator adds to a piece, rounding included.
+/// The allocator's overhead for one allocation, rounding included.
 pub(crate) const ALLOCATION: usize = 16;
 
 /// Memory that is taken, up to a limit.

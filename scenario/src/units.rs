@@ -1,6 +1,6 @@
 //! Units of sizes and times: `16KiB`, `5us`.
 
-/// The unit behind a number. What a number without one means depends on where it stands.
+/// The unit behind a number. The meaning of a number without a unit depends on its slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// None: a plain number, or bytes where a size is asked for.
@@ -25,11 +25,11 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Every unit that is written, sizes first, each from small to large.
+    /// Every unit that can be written, sizes first, each from small to large.
     pub const WRITTEN: [Unit; 8] =
         [Unit::B, Unit::KiB, Unit::MiB, Unit::GiB, Unit::Ns, Unit::Us, Unit::Ms, Unit::S];
 
-    /// How it is written behind a number; empty for [`Unit::None`].
+    /// The text of the unit behind a number; empty for [`Unit::None`].
     pub const fn name(self) -> &'static str {
         match self {
             Unit::None => "",
@@ -44,7 +44,7 @@ impl Unit {
         }
     }
 
-    /// What it multiplies a number by: bytes for sizes, nanoseconds for times.
+    /// The factor of the number: bytes for sizes, nanoseconds for times.
     pub const fn factor(self) -> i64 {
         match self {
             Unit::None | Unit::B | Unit::Ns => 1,

@@ -1,11 +1,11 @@
-//! Values of expressions, and the ranges that they have to be in.
+//! The values of expressions, and their ranges.
 
 use crate::ast::{Field, Operator, Tree};
 use crate::limits::TAG_MAX;
 use crate::problem::Problem;
 use crate::units::Unit;
 
-/// What the names in an expression stand for.
+/// The values of the names in an expression.
 pub(crate) trait Leaves {
     /// The value of `me`.
     fn me(&self) -> Result<i64, Problem>;
@@ -16,12 +16,12 @@ pub(crate) trait Leaves {
     /// The value of `source(NAME)` or `tag(NAME)`; `None` before the program runs.
     fn received(&self, field: Field, name: &str) -> Result<Option<i64>, Problem>;
 
-    /// Takes note of so many operations.
+    /// Counts this number of operations.
     fn spend(&mut self, work: u64);
 }
 
-/// The value of an expression; `None` if it depends on a message that is not there yet. What does not depend on one
-/// is wrong all the same.
+/// The value of an expression; `None` if it depends on a message that is not there yet. Errors in the other parts are
+/// found all the same.
 ///
 /// Depth is at most a few times [`NESTING_MAX`](crate::limits::NESTING_MAX).
 pub(crate) fn evaluate(tree: &Tree, leaves: &mut impl Leaves) -> Result<Option<i64>, Problem> {
@@ -36,7 +36,7 @@ pub(crate) fn evaluate(tree: &Tree, leaves: &mut impl Leaves) -> Result<Option<i
         Tree::Minus(inner) => {
             leaves.spend(1);
             match **inner {
-                // The only number whose negative fits where it does not.
+                // The only number that fits only with its minus.
                 Tree::Number(value, Unit::None) if value == 1 << 63 => Ok(Some(i64::MIN)),
                 ref inner => match evaluate(inner, leaves)? {
                     Some(value) => value.checked_neg().map(Some).ok_or(Problem::Overflow),

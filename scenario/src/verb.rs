@@ -1,4 +1,4 @@
-//! The table of statements: keyword, and what stands behind it.
+//! The table of statements: each keyword and its slots.
 //!
 //! The parser, the formatter and the checker all follow it. A new statement is a line here, an
 //! [`Op`](crate::Op), and its lowering in `check/lower.rs`.
@@ -8,13 +8,13 @@
 pub struct Slot {
     /// The word before it: `to`, `tag`, `size`. Empty where none stands.
     pub word: &'static str,
-    /// What stands in it.
+    /// The content of the slot.
     pub holds: Holds,
-    /// Whether it may be left out, word and all.
+    /// Whether it may be left out, together with its word.
     pub optional: bool,
 }
 
-/// What stands in a slot.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
     /// A window.
@@ -183,25 +183,24 @@ verbs! {
 }
 
 impl Verb {
-    /// Whether it starts something that a request stands for, so that it may be bound: the i-forms.
+    /// Whether it starts a request, which may be bound to a name: the i-forms.
     pub fn starts_request(self) -> bool {
         self.i_form_of().is_some()
     }
 
-    /// Whether a name may be bound to it: to the request that it starts, or to the message that it receives or
-    /// finds.
+    /// Whether a name may be bound to it: to the request that it starts, or to the message that it receives or finds.
     pub fn binds(self) -> bool {
         self.starts_request() || matches!(self, Verb::Recv | Verb::SendRecv | Verb::Probe)
     }
 
-    /// Whether expressions behind it may use `source(NAME)` and `tag(NAME)`. Not in collectives, which every rank
-    /// calls with the same values, nor in what concerns windows, whose accesses are checked when the file is read.
+    /// Whether its expressions may use `source(NAME)` and `tag(NAME)`. Not in collectives, which every rank calls
+    /// with the same values, nor in statements on windows, whose accesses are checked when the file is read.
     pub fn defers(self) -> bool {
         let of_messages = [Verb::Send, Verb::ISend, Verb::SSend, Verb::ISSend, Verb::Recv, Verb::IRecv];
         of_messages.contains(&self) || matches!(self, Verb::SendRecv | Verb::Probe | Verb::Compute)
     }
 
-    /// The blocking call that this is the i-form of: `send` for `isend`.
+    /// The blocking form of this i-form: `send` for `isend`.
     fn i_form_of(self) -> Option<Verb> {
         self.name().strip_prefix('i').and_then(Verb::from_name)
     }

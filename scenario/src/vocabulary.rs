@@ -1,11 +1,11 @@
 //! The option names that a scenario may set.
 //!
-//! The language has no options of its own: the engine has. Its caller passes their names and kinds
-//! in, so that a misspelt one is an error of the file.
+//! The language has no options of its own; they are the engine's. The caller passes their names and kinds, so that a
+//! misspelt name is an error of the file.
 
 use std::borrow::Cow;
 
-/// What kind of value an option takes.
+/// The kind of value that an option takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OptionKind {
     /// Bytes: `16KiB`.
@@ -20,12 +20,12 @@ pub enum OptionKind {
     Choice(Cow<'static, [Cow<'static, str>]>),
 }
 
-/// One option: its name and what it takes.
+/// One option: its name and the kind of its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionSpec {
-    /// The name, as it is written behind `option`, or behind `WINDOW.` for a flag.
+    /// The name, as it stands behind `option`, or behind `WINDOW.` for a flag.
     pub name: Cow<'static, str>,
-    /// What it takes.
+    /// The kind of its value.
     pub kind: OptionKind,
 }
 
@@ -45,9 +45,9 @@ impl OptionSpec {
 /// The options that a scenario may set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vocabulary {
-    /// Those of the engine: `option NAME VALUE`.
+    /// The options of the engine: `option NAME VALUE`.
     pub engine: Vec<OptionSpec>,
-    /// Those of a window: `option WINDOW.NAME VALUE`.
+    /// The flags of a window: `option WINDOW.NAME VALUE`.
     pub window: Vec<OptionSpec>,
 }
 
@@ -63,8 +63,7 @@ impl Vocabulary {
     }
 }
 
-/// The options that the engine has in any case: the four of its message protocol, and the four
-/// reorder flags of a window.
+/// The options that every engine has: the four of its message protocol, and the four reorder flags of a window.
 impl Default for Vocabulary {
     fn default() -> Self {
         let flag = |name| OptionSpec::new(name, OptionKind::OnOff);

@@ -78,14 +78,14 @@ impl fmt::Display for Written<'_> {
             Op::Deferred(deferred) => (deferred.outline(), Some(&**deferred)),
             op => (op, None),
         };
-        // What stands in a slot: the expression if its value is known only when the program runs.
+        // The content of a slot: its expression, if its value is known only when the program runs.
         let slot =
             |slot: usize, value: &dyn fmt::Display| match deferred.and_then(|deferred| deferred.tree(slot)) {
                 Some(tree) => tree.to_string(),
                 None => value.to_string(),
             };
         match *op {
-            // A statement that is deferred has an outline that is not.
+            // The outline of a deferred statement is not deferred itself.
             Op::Deferred(_) => Ok(()),
             Op::Compute { ns } => write!(f, " {}", slot(0, &units::time(ns))),
             Op::Send { to, tag, size, buf, .. } => {
@@ -185,8 +185,8 @@ impl Step {
     }
 }
 
-/// Names are not known here: the window 0 reads `w0`, the buffer 0 `b0`, the request 0 `r0`. See
-/// [`Op::written`] for the names of the file.
+/// Without the names of the file: window 0 reads `w0`, buffer 0 `b0`, request 0 `r0`. See [`Op::written`] for the
+/// text with names.
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Written::new(self, None, None).fmt(f)

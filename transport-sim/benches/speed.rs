@@ -1,7 +1,7 @@
-//! How fast the simulator is.
+//! The speed of the simulator.
 //!
-//! The claims: a million events a second on one core, whatever the pattern, and 2,048 ranks that exchange
-//! halos for twenty iterations in far less than half a minute.
+//! The claims: a million events a second on one core, for any pattern; and 2,048 ranks that exchange halos for twenty
+//! iterations in far less than half a minute.
 
 use carrousel_scenario::Scenario;
 use carrousel_transport_sim::{Config, Network, Protocol, simulate};

@@ -1,4 +1,4 @@
-//! Runs a scenario and says what came of it: `run FILE [NETWORK] [PROTOCOL] [PROGRESS] [TIMELINE.svg|.html]`.
+//! Runs a scenario and prints its report: `run FILE [NETWORK] [PROTOCOL] [PROGRESS] [TIMELINE.svg|.html]`.
 
 use carrousel_transport_sim::{Config, Network, simulate, timeline};
 use std::error::Error;

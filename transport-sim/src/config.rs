@@ -1,24 +1,24 @@
-//! What a run is a function of, beside the scenario.
+//! The configuration of a run. Together with the scenario, it determines the result.
 
 use crate::Network;
 use carrousel_rank::{MirrorRules, Release};
 use std::str::FromStr;
 
-/// How messages that are not eager travel.
+/// The protocol of messages that are not eager.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// Speculative, by the rules of the mirror: the default.
+    /// Speculative, by the mirror rules: the default.
     Mirror,
-    /// Speculative, by the rules of the thesis.
+    /// Speculative, by the published rules of the thesis.
     Published,
-    /// The classical rendezvous by read: no announcements, no look at the network in non-blocking calls.
+    /// The classical rendezvous by read: without announcements, and without progress in non-blocking calls.
     Rget,
     /// The classical rendezvous by write.
     Rput,
 }
 
-/// The rules of the classical rendezvous, which announces nothing: who reads says itself that it has read, in a call
-/// of the library (speculative-rendezvous 3.6).
+/// The rules of the classical rendezvous, which announces nothing. The receiver sends its notice of a read itself, in
+/// a call of the library (speculative-rendezvous 3.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Classical {}
 
@@ -27,7 +27,7 @@ impl MirrorRules for Classical {
 }
 
 impl Protocol {
-    /// All of them, by name.
+    /// All protocols, by name.
     pub const ALL: [(&'static str, Self); 4] = [
         ("mirror", Self::Mirror),
         ("published", Self::Published),
@@ -35,7 +35,7 @@ impl Protocol {
         ("rput", Self::Rput),
     ];
 
-    /// Its name.
+    /// The name of the protocol.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
     }
@@ -50,7 +50,7 @@ impl Protocol {
 /// The means of progress while the application computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Progress {
-    /// Nobody.
+    /// There is no progress meanwhile.
     None,
     /// A thread, woken by each arrival.
     Thread,
@@ -63,7 +63,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// All of them, by name.
+    /// All means, by name.
     pub const ALL: [(&'static str, Self); 5] = [
         ("none", Self::None),
         ("thread", Self::Thread),
@@ -72,19 +72,19 @@ impl Progress {
         ("helper", Self::Helper),
     ];
 
-    /// Its name.
+    /// The name of the means.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
     }
 }
 
-/// A word that stands for nothing here.
+/// A word that is not among the known ones.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{word}` is unknown, expected {}", choice(known))]
 pub struct UnknownWord {
     /// The word.
     pub word: String,
-    /// Those which stand for something that can be simulated.
+    /// The words for values that can be simulated.
     pub known: Vec<&'static str>,
 }
 
@@ -97,7 +97,7 @@ fn choice(words: &[&str]) -> String {
     }
 }
 
-/// The value that `word` stands for among `all`; `offered` are those to name if there is none.
+/// The value of `word` among `all`. If it has none, the error names `offered`.
 fn find<T: Copy>(
     word: &str,
     all: &[(&'static str, T)],
@@ -126,23 +126,23 @@ impl FromStr for Progress {
     }
 }
 
-/// Where a run is given up.
+/// The bounds at which a run is given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Events.
+    /// The number of events.
     pub events_max: u64,
-    /// Virtual nanoseconds.
+    /// The virtual time, in nanoseconds.
     pub time_ns_max: u64,
 }
 
 impl Default for Limits {
-    /// Ten milliards of events, a year.
+    /// Ten billion events, and a year.
     fn default() -> Self {
         Self { events_max: 10_000_000_000, time_ns_max: 365 * 86_400 * 1_000_000_000 }
     }
 }
 
-/// How to run a scenario.
+/// The configuration of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The machine.
@@ -151,13 +151,13 @@ pub struct Config {
     pub protocol: Protocol,
     /// The means of asynchronous progress.
     pub progress: Progress,
-    /// Seed of the jitter; without jitter it has no influence.
+    /// The seed of the jitter; without jitter it has no effect.
     pub seed: u64,
     /// Each latency and each computation is longer by up to this many thousandths, at random.
     pub jitter_per_mille: u32,
-    /// Whether to record what a timeline shows.
+    /// Whether to record the data of a timeline.
     pub timeline: bool,
-    /// Where to give up.
+    /// The bounds of the run.
     pub limits: Limits,
 }
 
@@ -176,7 +176,7 @@ impl Config {
     }
 }
 
-/// Random lengthening of durations (splitmix64, so that a run needs nothing but its seed).
+/// Random additions to durations (splitmix64, so that a run depends on its seed alone).
 #[derive(Clone, Debug)]
 pub(crate) struct Jitter {
     state: u64,

@@ -1,14 +1,14 @@
 //! The plans of the conformance suite over the simulated network.
 //!
 //! The simulator moves no data, and its CPUs do what ranks ask for; so the suite drives what is below them: it
-//! posts loads to [`Network`], as the event loop does for a rank, and takes deliveries as that does. The
+//! posts loads to [`Fabric`], as the event loop does for a rank, and takes deliveries as that does. The
 //! data is carried beside the network, and lands when the network says that it has arrived.
 
 use crate::config::{Config, Jitter};
 use crate::load::Load;
-use crate::network::{Network, Parcel};
+use crate::network::{Fabric, Transfer};
 use crate::parameters::Network as Parameters;
-use crate::queue::{Queue, What};
+use crate::queue::{Occurrence, Queue};
 use crate::record::Recorder;
 use carrousel_transport::conformance::{
     ContractError, Event, Plan, Player, RankMemory, Size, check, generated_plan, named_plans,
@@ -20,9 +20,9 @@ use std::rc::Rc;
 
 const SIZE: Size = Size { eager: 3000, large: 100_000, burst: 64 };
 
-/// The network, and what is beside it, by who has posted it.
+/// The network, and the data that it does not carry, by the rank that has posted it.
 struct Wires {
-    network: Network,
+    network: Fabric,
     queue: Queue,
     eager: BTreeMap<(u32, Packet), Vec<u8>>,
     writes: BTreeMap<(u32, Handle), Write>,
@@ -68,7 +68,7 @@ impl Outbound for Out {
     }
 }
 
-/// An end that only takes operations: what arrives is an event.
+/// An end that only takes operations; arrivals are events.
 impl Transport for Out {
     type Out = Self;
 
@@ -89,12 +89,12 @@ fn copy(players: &mut [Player<'_>], from: (u32, Memory), into: (u32, Memory), le
     place.expect("it is registered").copy_from_slice(&bytes);
 }
 
-/// How the ranks are spread over nodes, and how much durations vary.
+/// The placement of ranks on nodes, and the variation of durations.
 struct Machine {
     parameters: Parameters,
     nodes: fn(u32) -> u32,
     seed: u64,
-    /// Broken on purpose: data of a write is there only when the write is complete.
+    /// Broken on purpose: the data of a write is there only when the write is complete.
     is_late: bool,
 }
 
@@ -108,7 +108,7 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
     };
     let nodes: Vec<u32> = (0..plan.ranks()).map(machine.nodes).collect();
     let wires = Rc::new(RefCell::new(Wires {
-        network: Network::new(&machine.parameters, &nodes, jitter),
+        network: Fabric::new(&machine.parameters, &nodes, jitter),
         queue: Queue::default(),
         eager: BTreeMap::new(),
         writes: BTreeMap::new(),
@@ -129,18 +129,18 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
             let Wires { network, queue, .. } = &mut *wires.borrow_mut();
             let Some(what) = queue.next() else { break };
             match what {
-                What::Flow { flow, version } => {
+                Occurrence::Flow { flow, version } => {
                     network.flow_event(flow, version, queue);
                     None
                 }
-                What::Arrive { parcel } => {
-                    network.arrived(parcel, queue).then(|| network.deliver(parcel, queue, &mut record))
+                Occurrence::Arrive { transfer } => {
+                    network.arrived(transfer, queue).then(|| network.deliver(transfer, queue, &mut record))
                 }
-                What::Deliver { parcel } => Some(network.deliver(parcel, queue, &mut record)),
-                What::Cpu { .. } | What::Wake { .. } => None,
+                Occurrence::Deliver { transfer } => Some(network.deliver(transfer, queue, &mut record)),
+                Occurrence::Cpu { .. } | Occurrence::Wake { .. } => None,
             }
         };
-        let Some(Parcel { from, to, load, .. }) = delivered else { continue };
+        let Some(Transfer { from, to, load, .. }) = delivered else { continue };
         let mut tell = |players: &mut [Player<'_>], arrival, data: &[u8]| {
             players[to as usize].arrival(arrival, data, &mut outs[to as usize]);
         };

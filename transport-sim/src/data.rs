@@ -1,7 +1,7 @@
-//! The bytes of a rank that a task drives: its buffers for as long as a request has them, and what arrives.
+//! The bytes of a rank that a task drives: the buffers of its requests, and arrived data.
 //!
-//! A buffer is moved here when its request begins and moved back when that ends. So nothing is ever written
-//! to memory that somebody else has, whatever becomes of the task in between.
+//! A buffer is moved here when its request begins, and moved back when the request ends. So the simulator never
+//! writes to memory of the task, even if the task is dropped in between.
 
 use carrousel_rank::{Handle, Kept, Memory, Work};
 use std::collections::VecDeque;
@@ -9,34 +9,34 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt;
 use std::sync::Arc;
 
-/// Combines what stands in the first bytes with the second ones, into the first.
+/// Combines the first bytes with the second ones, into the first.
 pub type ReduceOp = Arc<dyn Fn(&mut [u8], &[u8]) + Send + Sync>;
 
 /// The bytes of one rank.
 #[derive(Default)]
 pub(crate) struct Data {
-    /// Buffers that requests have, by key. A name's address counts from the beginning of its buffer.
+    /// Buffers of requests, by key. The address of a name counts from the beginning of its buffer.
     buffers: BTreeMap<u32, Vec<u8>>,
-    /// The last key that was given.
+    /// The last key that was assigned.
     last: u32,
-    /// What arrived before its receive.
+    /// Data that arrived before its receive.
     kept: BTreeMap<Kept, Vec<u8>>,
-    /// The data of eager packets that have arrived and are not handled, in their order.
+    /// The data of eager packets that have arrived and are not handled yet, in order of arrival.
     arrived: VecDeque<Vec<u8>>,
-    /// That of the packet that is being handled.
+    /// The data of the packet that is being handled.
     at_hand: Vec<u8>,
-    /// What requests have: the buffer that comes back from each, and the others.
+    /// The memory of each request.
     lent: BTreeMap<Handle, Lent>,
 }
 
-/// What a request has.
+/// The memory of a request.
 #[derive(Default)]
 pub(crate) struct Lent {
-    /// What its memory is called.
+    /// The keys of its buffers.
     pub(crate) keys: Vec<u32>,
-    /// Which of these is wanted back.
+    /// The key of the buffer that the task gets back.
     pub(crate) back: Option<u32>,
-    /// What a reduction does.
+    /// The operation of a reduction.
     pub(crate) op: Option<ReduceOp>,
 }
 
@@ -47,7 +47,7 @@ impl fmt::Debug for Data {
 }
 
 impl Data {
-    /// Takes a buffer in, and names it.
+    /// Takes a buffer in, and returns its name.
     pub(crate) fn register(&mut self, bytes: Vec<u8>) -> Memory {
         loop {
             self.last = self.last.wrapping_add(1);
@@ -58,19 +58,19 @@ impl Data {
         }
     }
 
-    /// A request has begun that has this.
+    /// A request with this memory has begun.
     pub(crate) fn lend(&mut self, request: Handle, lent: Lent) {
         self.lent.insert(request, lent);
     }
 
-    /// Takes back what has not been lent, because its request was refused.
+    /// Drops the memory of a request that was refused.
     pub(crate) fn forget(&mut self, lent: &Lent) {
         for key in &lent.keys {
             self.buffers.remove(key);
         }
     }
 
-    /// A request is over: returns the buffer that is wanted back, empty if none is.
+    /// A request has ended: returns the buffer for the task, or an empty one.
     pub(crate) fn end(&mut self, request: Handle) -> Vec<u8> {
         let Some(lent) = self.lent.remove(&request) else { return Vec::new() };
         let back = lent.back.and_then(|key| self.buffers.remove(&key)).unwrap_or_default();
@@ -78,13 +78,13 @@ impl Data {
         back
     }
 
-    /// The bytes under a name; none if that names none.
+    /// The bytes under a name; empty if it has none.
     pub(crate) fn bytes(&self, memory: Memory, len: u64) -> &[u8] {
         let buffer = self.buffers.get(&memory.key).map_or(&[][..], Vec::as_slice);
         range(memory, len).and_then(|range| buffer.get(range)).unwrap_or_default()
     }
 
-    /// Writes under a name; nothing if that names no room for so much.
+    /// Writes under a name; does nothing if it has not enough room.
     pub(crate) fn write(&mut self, memory: Memory, bytes: &[u8]) {
         let buffer = self.buffers.get_mut(&memory.key);
         let place = buffer.zip(range(memory, bytes.len() as u64));
@@ -93,12 +93,12 @@ impl Data {
         }
     }
 
-    /// An eager packet has arrived, with this.
+    /// An eager packet has arrived, with this data.
     pub(crate) fn arrive(&mut self, bytes: Vec<u8>) {
         self.arrived.push_back(bytes);
     }
 
-    /// The first eager packet that has arrived is being handled now.
+    /// The first arrived eager packet is handled now.
     pub(crate) fn handle(&mut self) {
         self.at_hand = self.arrived.pop_front().unwrap_or_default();
     }
@@ -117,7 +117,7 @@ impl Data {
         }
     }
 
-    /// Copies the data at hand to where it belongs.
+    /// Copies the data of the present packet to its place.
     fn place(&mut self, into: Memory, len: u64) {
         let mut bytes = std::mem::take(&mut self.at_hand);
         bytes.truncate(len as usize);
@@ -125,7 +125,7 @@ impl Data {
         self.at_hand = bytes;
     }
 
-    /// Copies kept data to where it belongs.
+    /// Copies kept data to its place.
     fn take(&mut self, kept: Kept, into: Memory, len: u64) {
         let mut bytes = self.kept.remove(&kept).unwrap_or_default();
         bytes.truncate(len as usize);
@@ -153,14 +153,14 @@ fn range(memory: Memory, len: u64) -> Option<std::ops::Range<usize>> {
     Some(usize::try_from(memory.address).ok()?..usize::try_from(end).ok()?)
 }
 
-/// What is on its way between ranks that tasks drive, beside the network: the network carries sizes.
+/// The data on its way between ranks that tasks drive: the network itself carries sizes only.
 #[derive(Debug, Default)]
 pub(crate) struct Flights {
-    /// The data of eager packets, by parcel.
+    /// The data of eager packets, by transfer.
     pub(crate) eager: BTreeMap<u32, Vec<u8>>,
-    /// Where the data of a write is and goes, by who writes and its request.
+    /// The source and the target of each write, by the writing rank and its request.
     pub(crate) writes: BTreeMap<(u32, Handle), (Memory, Memory)>,
-    /// Where the data of a read is and goes, by who reads and its request.
+    /// The source and the target of each read, by the reading rank and its request.
     pub(crate) reads: BTreeMap<(u32, Handle), (Memory, Memory)>,
 }
 

@@ -1,4 +1,4 @@
-//! Why a run has no report.
+//! The reasons why a run has no report.
 
 use crate::Progress;
 use carrousel_program::ProgramError;
@@ -6,11 +6,11 @@ use carrousel_rank::{ProtocolError, UsageError};
 use carrousel_scenario::ValueError;
 use std::fmt;
 
-/// Why a run has no report.
+/// The reason why a run has no report.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// The scenario asks for what the simulator cannot do yet.
+    /// The scenario has a statement that the simulator cannot carry out yet.
     #[error("line {line}: `{what}` cannot be simulated yet")]
     Unsupported {
         /// The statement's line, from 1.
@@ -18,7 +18,7 @@ pub enum SimError {
         /// Its keyword.
         what: &'static str,
     },
-    /// The run asks for a means of progress that does not exist yet.
+    /// The means of progress does not exist yet.
     #[error("asynchronous progress by `{}` cannot be simulated yet; `none` and `thread` can", .0.name())]
     UnsupportedProgress(Progress),
     /// An option's value is out of its range.
@@ -29,10 +29,10 @@ pub enum SimError {
         /// Its name and value, and what is expected.
         message: String,
     },
-    /// Ranks wait for what will never come.
+    /// Ranks wait for events that will never come.
     #[error("deadlock at {} of virtual time:{}", Us(*.at_ns), Lines(.stuck))]
     Deadlock {
-        /// When the last event was, in virtual nanoseconds.
+        /// The time of the last event, in virtual nanoseconds.
         at_ns: u64,
         /// Every rank that has not finished.
         stuck: Vec<Stuck>,
@@ -49,14 +49,14 @@ pub enum SimError {
         /// Bytes of the receive.
         room: u64,
     },
-    /// A value that only this run has leaves its range: the rank cannot go on.
+    /// A value that only this run has is out of its range: the rank cannot go on.
     #[error("rank {rank}, line {line}: {error}")]
     OutOfRange {
         /// The rank.
         rank: u32,
         /// The line of its statement.
         line: u32,
-        /// Which value, and what was expected.
+        /// The value, and the expected range.
         error: ValueError,
     },
     /// The run was given up after the greatest number of events.
@@ -72,41 +72,41 @@ pub enum SimError {
         rank: u32,
         /// The line of the call.
         line: u32,
-        /// Why.
+        /// The error of the call.
         error: UsageError,
     },
     /// A rank of a program has failed.
     #[error("rank {rank}: {message}")]
     Failed {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// What it said.
+        /// Its error message.
         message: String,
     },
     /// A rank of a program has panicked.
     #[error("rank {rank} panicked: {message}")]
     Panicked {
-        /// Which.
+        /// The rank.
         rank: u32,
-        /// What it said.
+        /// Its panic message.
         message: String,
     },
-    /// A rank of a program waits for something that is none of the simulation's.
+    /// A rank of a program awaits something outside of the simulation.
     #[error(
         "rank {rank} waits for what no message will bring: a task can wait for its own calls and requests only"
     )]
     Foreign {
-        /// Which.
+        /// The rank.
         rank: u32,
     },
-    /// The protocol contradicts itself: a bug of ours.
+    /// The protocol contradicts itself: a bug of this library.
     #[error("rank {rank}, line {line}: {error}")]
     Broken {
         /// The rank that found it.
         rank: u32,
-        /// What it was executing.
+        /// The line of the statement that it was executing.
         line: u32,
-        /// What it said.
+        /// The error of the protocol.
         error: ProtocolError,
     },
 }
@@ -127,17 +127,17 @@ impl From<ProgramError> for SimError {
 pub struct Stuck {
     /// The rank.
     pub rank: u32,
-    /// The file of the statement that it is in, if it is not the scenario.
+    /// The file of its present statement, if that is not the scenario.
     pub file: Option<&'static str>,
     /// The line of that statement.
     pub line: u32,
-    /// That statement.
+    /// The statement.
     pub statement: String,
-    /// The lines of what it waits for, if they are others.
+    /// The lines of the statements that it waits for, if they are others.
     pub waits_for: Vec<u32>,
 }
 
-/// Nanoseconds, as the microseconds that reports are in.
+/// Nanoseconds, shown as the microseconds of reports.
 struct Us(u64);
 
 impl fmt::Display for Us {

@@ -1,18 +1,17 @@
 //! Runs a scenario, or tasks, over a simulated network, in virtual time.
 //!
-//! [`simulate`] drives the same `Rank`s as production does, each by the program that a scenario gives it,
-//! over a model of cards, links and CPUs whose costs stand in a parameter set ([`Network`]). Time is
-//! integer nanoseconds, events of one time happen in the order in which they were caused: a run is a
-//! function of scenario and [`Config`]. [`simulate_tasks`] does the same with ranks that are futures, whose
-//! calls ([`Port`]) cost what statements do, and whose messages have bytes.
+//! [`simulate`] drives the same `Rank`s as production does, each by its program in a scenario, over a model of cards,
+//! links and CPUs. The costs of the model are in a parameter set ([`Network`]). Time is in integer nanoseconds, and
+//! events of one time happen in the order in which they were caused: a run is a function of scenario and [`Config`].
+//! [`simulate_tasks`] does the same with ranks that are futures. Their calls ([`Port`]) cost as much as statements,
+//! and their messages have bytes.
 //!
-//! **The model.** *CPU*: a rank computes, works in the library, or waits there; calls, posted
-//! operations, handled packets and copied bytes cost time. *Progress*: what arrives waits until the rank
-//! is in the library; each call first takes in what has arrived (but see [`Protocol::Rget`]), a blocking
-//! one until it is done, and after its program a rank stays there. A progress thread handles arrivals
-//! while the rank computes, for a price. *Cards* move data of writes and reads by themselves, and send the packets
-//! behind them. *Links*:
-//! transfers larger than a packet share the sender's and the receiver's link equally.
+//! **The model.** *CPU*: a rank computes, works in the library, or waits there; calls, posted operations, handled
+//! packets and copied bytes cost time. *Progress*: arrivals wait until the rank is in the library. Each call first
+//! takes in all arrivals (but see [`Protocol::Rget`]), a blocking call does so until it is done, and after its
+//! program a rank stays in the library. A progress thread handles arrivals while the rank computes, at a cost.
+//! *Cards* move the data of writes and reads by themselves, and send the packets behind them. *Links*: transfers
+//! larger than a packet share the sender's and the receiver's link equally.
 //! **Not modelled.** Memory registration, switches and their contention, limits of a card's queues,
 //! copies by the CPU within a node (an engine does them), several threads on one core.
 //! **Entry point.** [`simulate`], [`simulate_tasks`]; begin reading at `world`.
@@ -31,10 +30,10 @@ mod config;
 #[cfg(test)]
 mod conformance;
 mod data;
-mod desk;
 mod error;
 mod links;
 mod load;
+mod mailbox;
 mod network;
 mod parameters;
 mod port;
@@ -50,8 +49,8 @@ mod world;
 
 pub use config::{Config, Limits, Progress, Protocol, UnknownWord};
 pub use data::ReduceOp;
-pub use desk::{Ended, Gathering, Incoming, Outgoing};
 pub use error::{SimError, Stuck};
+pub use mailbox::{CollectiveCall, Ended, Incoming, Outgoing};
 pub use parameters::{BadNetwork, Cpu, Network, Path, Thread};
 pub use port::{Flight, Port};
 pub use report::{Count, Report, Statement, Statistics};
@@ -61,7 +60,7 @@ use carrousel_program::programs;
 use carrousel_rank::{Mirror, Options, Published};
 use carrousel_scenario::{OptionSetting, Scenario};
 use config::Classical;
-use desk::Desk;
+use mailbox::Mailbox;
 use process::{Driver, Process};
 use script::Script;
 use std::cell::RefCell;
@@ -73,8 +72,8 @@ use world::World;
 /// Runs a scenario once.
 ///
 /// # Errors
-/// When the scenario or the configuration asks for what the simulator cannot do, when ranks get stuck,
-/// when a message does not fit its receive, or when a limit is hit.
+/// If the scenario or the configuration asks for something that the simulator does not have, ranks get stuck, a
+/// message does not fit its receive, or a limit is hit.
 pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError> {
     if !matches!(config.progress, Progress::None | Progress::Thread) {
         return Err(SimError::UnsupportedProgress(config.progress));
@@ -93,19 +92,19 @@ pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError
     }
 }
 
-/// What tasks are the ranks of.
+/// The job whose ranks are tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskJob {
-    /// What the report is of.
+    /// The title of the report.
     pub title: String,
     /// The node of each rank, from 0.
     pub nodes: Vec<u32>,
-    /// Options that are set.
+    /// The options that are set.
     pub options: Vec<OptionSetting>,
 }
 
 impl TaskJob {
-    /// So many ranks, each on a node of its own, and no option set.
+    /// A job of this many ranks, each on a node of its own, without options.
     pub fn new(title: &str, ranks: u32) -> Self {
         Self { title: title.to_owned(), nodes: (0..ranks).collect(), options: Vec::new() }
     }
@@ -113,12 +112,12 @@ impl TaskJob {
 
 /// Runs a job once whose ranks are tasks, each a future that calls its [`Port`].
 ///
-/// The time that a task really takes costs nothing; what it computes costs what it says by
-/// [`Port::compute`]. A rank whose future has ended is in the library for the others, as one whose scenario has.
+/// The real time of a task does not count; its computations take the time that it states by [`Port::compute`]. A rank
+/// whose future has ended stays in the library for the others, as a rank of a scenario does.
 ///
 /// # Errors
-/// When the configuration or the options ask for what the simulator cannot do, when a rank fails or panics, when
-/// ranks get stuck, or when a limit is hit.
+/// If the configuration or the options ask for something that the simulator does not have, a rank fails or panics,
+/// ranks get stuck, or a limit is hit.
 pub fn simulate_tasks(
     job: &TaskJob,
     config: &Config,
@@ -130,9 +129,9 @@ pub fn simulate_tasks(
     let options = program::options(&job.options, config)?;
     let ranks = job.nodes.len() as u32;
     let driver = |me: u32| {
-        let desk = Rc::new(RefCell::new(Desk { me, ranks, ..Desk::default() }));
-        let future = start(Port(Rc::clone(&desk)));
-        Driver::Task(Box::new(Task::new(me, desk, future)))
+        let mailbox = Rc::new(RefCell::new(Mailbox { me, ranks, ..Mailbox::default() }));
+        let future = start(Port(Rc::clone(&mailbox)));
+        Driver::Task(Box::new(Task::new(me, mailbox, future)))
     };
     let place = (ranks, &job.nodes[..]);
     match config.protocol {
@@ -144,7 +143,7 @@ pub fn simulate_tasks(
     }
 }
 
-/// So many ranks, on these nodes, before they begin.
+/// The ranks of a job on these nodes, before they begin.
 fn world<'a, P: carrousel_rank::Protocol>(
     (ranks, nodes): (u32, &[u32]),
     options: &Options,

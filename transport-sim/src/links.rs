@@ -1,24 +1,24 @@
 //! Links that several transfers share.
 //!
-//! A transfer is a fluid: at each moment it gets an equal share of each of its links, and moves at the
-//! rate of the busier one. When a transfer starts or ends, those that share a link with it change pace.
+//! A transfer is a fluid: at each moment it gets an equal share of each of its links, and moves at the rate of the
+//! busier one. When a transfer starts or ends, the transfers that share a link with it change their rate.
 
-use crate::queue::{Queue, What};
+use crate::queue::{Occurrence, Queue};
 
-/// A transfer that is under way.
+/// A transfer that is under way, on its links.
 #[derive(Debug)]
 struct Flow {
     links: [u32; 2],
     /// Picoseconds that it would still take alone.
     remaining_ps: u64,
-    /// Up to when `remaining_ps` is accounted for.
+    /// The time up to which `remaining_ps` is accounted for.
     since: u64,
-    /// How many share its busier link.
+    /// The number of transfers on its busier link.
     share: u64,
-    /// For when its event is in the queue.
+    /// The time of its event in the queue.
     due: u64,
     version: u32,
-    parcel: u32,
+    transfer: u32,
 }
 
 impl Flow {
@@ -48,9 +48,9 @@ impl Links {
     }
 
     /// Starts a transfer over two links (twice the same, if there is only one) that alone takes `work_ps`.
-    pub(crate) fn start(&mut self, links: [u32; 2], work_ps: u64, parcel: u32, queue: &mut Queue) {
+    pub(crate) fn start(&mut self, links: [u32; 2], work_ps: u64, transfer: u32, queue: &mut Queue) {
         let (since, share) = (queue.now(), 1);
-        let flow = Flow { links, remaining_ps: work_ps, since, share, due: u64::MAX, version: 0, parcel };
+        let flow = Flow { links, remaining_ps: work_ps, since, share, due: u64::MAX, version: 0, transfer };
         let id = match self.free.pop() {
             Some(id) => {
                 let version = self.flows[id as usize].version.wrapping_add(1);
@@ -69,7 +69,7 @@ impl Links {
         self.share_anew(links, queue);
     }
 
-    /// The event of a flow: its parcel, if the flow is over.
+    /// The event of a flow: its transfer, if the flow is over.
     pub(crate) fn event(&mut self, id: u32, version: u32, queue: &mut Queue) -> Option<u32> {
         let flow = &mut self.flows[id as usize];
         if flow.version != version {
@@ -78,17 +78,17 @@ impl Links {
         let end = flow.end();
         if end > queue.now() {
             flow.due = end;
-            queue.add(end, What::Flow { flow: id, version });
+            queue.add(end, Occurrence::Flow { flow: id, version });
             return None;
         }
-        let (links, parcel) = (flow.links, flow.parcel);
+        let (links, transfer) = (flow.links, flow.transfer);
         flow.version = flow.version.wrapping_add(1);
         for link in links {
             self.active[link as usize].retain(|other| *other != id);
         }
         self.free.push(id);
         self.share_anew(links, queue);
-        Some(parcel)
+        Some(transfer)
     }
 
     /// The number of transfers on these links has changed.
@@ -103,11 +103,11 @@ impl Links {
                     flow.settle(queue.now());
                     flow.share = share;
                 }
-                // An event that has become too early asks for the right time when it comes.
+                // An event that has become too early is queued again for the right time when it comes.
                 if flow.end() < flow.due {
                     flow.due = flow.end();
                     flow.version = flow.version.wrapping_add(1);
-                    queue.add(flow.due, What::Flow { flow: *id, version: flow.version });
+                    queue.add(flow.due, Occurrence::Flow { flow: *id, version: flow.version });
                 }
             }
         }
@@ -118,24 +118,24 @@ impl Links {
 mod tests {
     use super::*;
 
-    /// When each of these transfers ends: start time, links, nanoseconds that it takes alone.
+    /// The end of each of these transfers, given by start time, links, and its nanoseconds alone.
     fn ends(transfers: &[(u64, [u32; 2], u64)]) -> Vec<u64> {
         let (mut links, mut queue) = (Links::new(4), Queue::default());
         let mut ends = vec![0; transfers.len()];
         for (at, _, _) in transfers {
-            queue.add(*at, What::Wake { rank: 0 });
+            queue.add(*at, Occurrence::Wake { rank: 0 });
         }
         let mut waiting = transfers.iter().enumerate();
         while let Some(what) = queue.next() {
             match what {
-                What::Flow { flow, version } => {
-                    if let Some(parcel) = links.event(flow, version, &mut queue) {
-                        ends[parcel as usize] = queue.now();
+                Occurrence::Flow { flow, version } => {
+                    if let Some(transfer) = links.event(flow, version, &mut queue) {
+                        ends[transfer as usize] = queue.now();
                     }
                 }
                 _ => {
-                    if let Some((parcel, (_, on, ns))) = waiting.next() {
-                        links.start(*on, ns * 1000, parcel as u32, &mut queue);
+                    if let Some((transfer, (_, on, ns))) = waiting.next() {
+                        links.start(*on, ns * 1000, transfer as u32, &mut queue);
                     }
                 }
             }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_late_transfer_slows_down_only_what_is_left() {
-        // Half alone, then both at half speed until the first has moved its other half.
+        // The first moves half of its data alone; then both move at half speed until it has moved the rest.
         assert_eq!(ends(&[(0, [0, 1], 100), (50, [0, 2], 100)]), [150, 200]);
     }
 }

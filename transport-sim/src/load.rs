@@ -1,9 +1,9 @@
-//! What travels between two ranks: packets, and the parts of writes and reads.
+//! The loads between two ranks: packets, and the parts of writes and reads.
 
 use carrousel_rank::{Context, Handle, Packet};
 use carrousel_transport::Operation;
 
-/// What travels.
+/// A load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Load {
     /// A packet, with this many bytes of data behind it.
@@ -27,7 +27,7 @@ impl Load {
         }
     }
 
-    /// What people call it.
+    /// Its name for people.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Packet { packet, .. } => packet.name(),
@@ -38,7 +38,7 @@ impl Load {
         }
     }
 
-    /// Bytes of messages in it.
+    /// The bytes of messages in it.
     pub(crate) fn data(&self) -> u64 {
         match self {
             Self::Packet { data, .. } => *data,

@@ -1,22 +1,22 @@
-//! Cards, wires and connections: how parcels travel.
+//! Cards, wires and connections, and the transfers over them.
 //!
-//! Each pair of ranks has one connection, which takes up parcels in the order in which they are posted,
-//! and beside it the queue in which the responder's card answers reads. Small parcels go in one piece,
-//! one at a time from each card and one at a time into each card; larger ones are transfers that share
-//! links ([`crate::links`]). Ranks of one node use its copy engine instead of cards.
+//! Each pair of ranks has one connection, which takes up transfers in the order in which they are posted, and a queue
+//! in which the responder's card answers reads. Small transfers go in one piece, one at a time from each card and one
+//! at a time into each card; larger ones are flows that share links ([`crate::links`]). Ranks of one node use its
+//! copy engine instead of cards.
 
 use crate::config::Jitter;
 use crate::links::Links;
 use crate::load::Load;
 use crate::parameters::{Network as Parameters, Path};
-use crate::queue::{Queue, What};
+use crate::queue::{Occurrence, Queue};
 use crate::record::Recorder;
 use carrousel_transport::{Operation, ordered};
 use std::collections::VecDeque;
 
-/// Something on its way.
+/// A load on its way.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parcel {
+pub(crate) struct Transfer {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) load: Load,
@@ -37,7 +37,7 @@ struct Channel {
     local: bool,
 }
 
-/// One node's card: when it is free to send, and to receive, the next small parcel.
+/// One node's card: when it is free to send, and to receive, the next small transfer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Card {
     sends_at: u64,
@@ -46,7 +46,7 @@ struct Card {
 
 /// The network.
 #[derive(Debug)]
-pub(crate) struct Network {
+pub(crate) struct Fabric {
     remote: Path,
     local: Path,
     header_bytes: u64,
@@ -56,7 +56,7 @@ pub(crate) struct Network {
     channels: Vec<Channel>,
     /// By rank: its channels, sorted by peer and kind.
     channels_of: Vec<Vec<((u32, bool), u32)>>,
-    parcels: Vec<Parcel>,
+    transfers: Vec<Transfer>,
     free: Vec<u32>,
     jitter: Jitter,
 }
@@ -69,7 +69,7 @@ const OUT: u32 = 0;
 const IN: u32 = 1;
 const MEMORY: u32 = 2;
 
-impl Network {
+impl Fabric {
     pub(crate) fn new(parameters: &Parameters, nodes: &[u32], jitter: Jitter) -> Self {
         let count = nodes.iter().max().map_or(0, |node| *node as usize + 1);
         Self {
@@ -81,7 +81,7 @@ impl Network {
             links: Links::new(count * 3),
             channels: Vec::new(),
             channels_of: vec![Vec::new(); nodes.len()],
-            parcels: Vec::new(),
+            transfers: Vec::new(),
             free: Vec::new(),
             jitter,
         }
@@ -102,15 +102,15 @@ impl Network {
         }
     }
 
-    fn parcel(&mut self, parcel: Parcel) -> u32 {
+    fn transfer(&mut self, transfer: Transfer) -> u32 {
         match self.free.pop() {
             Some(id) => {
-                self.parcels[id as usize] = parcel;
+                self.transfers[id as usize] = transfer;
                 id
             }
             None => {
-                self.parcels.push(parcel);
-                self.parcels.len() as u32 - 1
+                self.transfers.push(transfer);
+                self.transfers.len() as u32 - 1
             }
         }
     }
@@ -119,26 +119,26 @@ impl Network {
         if self.channels[channel as usize].local { self.local } else { self.remote }
     }
 
-    /// Hands a parcel to the card of `from`. Returns its number, which is its own until it is delivered.
+    /// Hands a transfer to the card of `from`. Returns its number, which is its own until it is delivered.
     pub(crate) fn post(&mut self, from: u32, to: u32, load: Load, queue: &mut Queue) -> u32 {
         let channel = self.channel(from, to, matches!(load, Load::ReadData { .. }));
-        let parcel = self.parcel(Parcel { from, to, load, channel, started: queue.now() });
+        let transfer = self.transfer(Transfer { from, to, load, channel, started: queue.now() });
         if self.channels[channel as usize].busy {
-            self.channels[channel as usize].waiting.push_back(parcel);
+            self.channels[channel as usize].waiting.push_back(transfer);
         } else {
-            self.start(parcel, queue);
+            self.start(transfer, queue);
         }
-        parcel
+        transfer
     }
 
     fn start(&mut self, id: u32, queue: &mut Queue) {
-        let Parcel { from, to, load, channel, .. } = self.parcels[id as usize];
+        let Transfer { from, to, load, channel, .. } = self.transfers[id as usize];
         let path = self.path(channel);
         let bytes = load.data().saturating_add(self.header_bytes);
         let work_ps = bytes.saturating_mul(path.ps_per_byte);
         let (source, target) = (self.nodes[from as usize], self.nodes[to as usize]);
         if bytes > path.packet_bytes {
-            self.parcels[id as usize].started = queue.now();
+            self.transfers[id as usize].started = queue.now();
             self.channels[channel as usize].busy = true;
             let links = if source == target {
                 [link(source, MEMORY); 2]
@@ -155,14 +155,14 @@ impl Network {
                 card.sends_at = start + path.gap_ns + work_ps / 1000;
                 start
             };
-            self.parcels[id as usize].started = start;
+            self.transfers[id as usize].started = start;
             self.sent(id, start + work_ps / 1000, queue);
         }
     }
 
     /// The last byte leaves at `at`.
     fn sent(&mut self, id: u32, at: u64, queue: &mut Queue) {
-        let Parcel { load, channel, .. } = self.parcels[id as usize];
+        let Transfer { load, channel, .. } = self.transfers[id as usize];
         let latency = self.jitter.lengthen(self.path(channel).latency_ns);
         let own = load.operation();
         let latest = &mut self.channels[channel as usize].latest;
@@ -170,14 +170,14 @@ impl Network {
         let held = before.map(|earlier| latest[earlier.index()]).max().unwrap_or_default();
         let arrival = at.saturating_add(latency).max(held);
         latest[own.index()] = arrival;
-        queue.add(arrival, What::Arrive { parcel: id });
+        queue.add(arrival, Occurrence::Arrive { transfer: id });
     }
 
     /// The event of a transfer.
     pub(crate) fn flow_event(&mut self, flow: u32, version: u32, queue: &mut Queue) {
         let Some(id) = self.links.event(flow, version, queue) else { return };
         self.sent(id, queue.now(), queue);
-        let channel = self.parcels[id as usize].channel as usize;
+        let channel = self.transfers[id as usize].channel as usize;
         self.channels[channel].busy = false;
         while !self.channels[channel].busy
             && let Some(next) = self.channels[channel].waiting.pop_front()
@@ -186,9 +186,9 @@ impl Network {
         }
     }
 
-    /// A parcel is at its destination's card; true if it is through it at once.
+    /// A transfer is at its destination's card; true if it is through it at once.
     pub(crate) fn arrived(&mut self, id: u32, queue: &mut Queue) -> bool {
-        let Parcel { from, to, load, channel, .. } = self.parcels[id as usize];
+        let Transfer { from, to, load, channel, .. } = self.transfers[id as usize];
         let (source, target) = (self.nodes[from as usize], self.nodes[to as usize]);
         let path = self.path(channel);
         let mut at = queue.now();
@@ -201,25 +201,25 @@ impl Network {
             at += path.read_ns;
         }
         if at > queue.now() {
-            queue.add(at, What::Deliver { parcel: id });
+            queue.add(at, Occurrence::Deliver { transfer: id });
         }
         at == queue.now()
     }
 
-    /// Takes a parcel off the network at its destination. What cards do by themselves is done here.
-    pub(crate) fn deliver(&mut self, id: u32, queue: &mut Queue, record: &mut Recorder) -> Parcel {
-        let parcel = self.parcels[id as usize];
-        let Parcel { from, to, load, channel, started } = parcel;
+    /// Takes a transfer off the network at its destination. What cards do by themselves is done here.
+    pub(crate) fn deliver(&mut self, id: u32, queue: &mut Queue, record: &mut Recorder) -> Transfer {
+        let transfer = self.transfers[id as usize];
+        let Transfer { from, to, load, channel, started } = transfer;
         record.message(&load, (from, to), self.header_bytes, (started, queue.now()));
         match load {
             Load::Write { request, .. } => {
                 let latency = self.jitter.lengthen(self.path(channel).latency_ns);
                 let (from, to, load) = (to, from, Load::Written { request });
-                self.parcels[id as usize] = Parcel { from, to, load, channel, started: queue.now() };
+                self.transfers[id as usize] = Transfer { from, to, load, channel, started: queue.now() };
                 // Completions of one connection keep the order of its writes.
                 let completed = &mut self.channels[channel as usize].completed;
                 *completed = queue.now().saturating_add(latency).max(*completed);
-                queue.add(*completed, What::Deliver { parcel: id });
+                queue.add(*completed, Occurrence::Deliver { transfer: id });
             }
             Load::ReadRequest { request, len, notice } => {
                 self.free.push(id);
@@ -231,6 +231,6 @@ impl Network {
             }
             _ => self.free.push(id),
         }
-        parcel
+        transfer
     }
 }

@@ -1,9 +1,9 @@
-//! Parameter sets: what the simulated machine costs.
+//! Parameter sets: the costs of the simulated machine.
 
 use serde::Deserialize;
 use std::fmt;
 
-/// What it costs to move bytes between two places.
+/// The cost of moving bytes between two places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
@@ -15,11 +15,11 @@ pub struct Path {
     pub ps_per_byte: u64,
     /// Up to this size a packet goes in one piece; larger transfers share the link with others.
     pub packet_bytes: u64,
-    /// What a read costs the responder's card before the first byte leaves, in nanoseconds.
+    /// The time of the responder's card before the first byte of a read leaves, in nanoseconds.
     pub read_ns: u64,
 }
 
-/// What the library costs the CPU that runs it.
+/// The CPU time of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cpu {
@@ -35,13 +35,13 @@ pub struct Cpu {
     pub copy_ps_per_byte: u64,
 }
 
-/// What asynchronous progress by a thread costs.
+/// The cost of asynchronous progress by a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thread {
     /// From an arrival until the thread runs, in nanoseconds.
     pub wake_ns: u64,
-    /// CPU time that each wake-up takes from the computation beside what it handles, in nanoseconds.
+    /// CPU time that each wake-up takes from the computation, besides that of handling arrivals, in nanoseconds.
     pub switch_ns: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct Network {
     pub name: String,
     /// The eager threshold of a scenario that does not set one, in bytes.
     pub eager_threshold: u64,
-    /// Bytes that each packet has beside its data.
+    /// Bytes of each packet besides its data.
     pub header_bytes: u64,
     /// Between nodes.
     #[serde(rename = "network")]
@@ -83,17 +83,17 @@ impl Network {
     /// The set called `name`.
     ///
     /// # Errors
-    /// When there is none.
+    /// If there is no set of this name.
     pub fn named(name: &str) -> Result<Self, BadNetwork> {
         let set = SETS.iter().find(|(known, _)| *known == name);
         let (_, text) = set.ok_or_else(|| BadNetwork::Unknown(name.to_owned()))?;
         Self::from_toml(text)
     }
 
-    /// A set of one's own, in the format of those that come with the simulator.
+    /// A set of the caller's own, in the format of those that come with the simulator.
     ///
     /// # Errors
-    /// When the text is not such a set.
+    /// If the text is not such a set.
     pub fn from_toml(text: &str) -> Result<Self, BadNetwork> {
         let set: Self = toml::from_str(text)?;
         let paths = [set.remote, set.local];
@@ -116,20 +116,20 @@ impl Network {
     }
 }
 
-/// Greatest parameter: a second, or a second for a thousand bytes, where microseconds are usual.
+/// The greatest value of a parameter: a second, or a second for a thousand bytes, where microseconds are usual.
 const NUMBER_MAX: u64 = 1_000_000_000;
 
-/// Why there is no such network.
+/// The reason why there is no such network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadNetwork {
-    /// It does not come with the simulator.
+    /// No set of this name comes with the simulator.
     #[error("there is no network `{0}`; there are {known}", known = Names)]
     Unknown(String),
-    /// It is not in the format.
+    /// The text is not in the format.
     #[error("this is no parameter set: {0}")]
     Format(#[from] toml::de::Error),
-    /// A value is beyond reason.
+    /// A value is unreasonably large.
     #[error("the parameter {0} is greater than {NUMBER_MAX}")]
     TooGreat(u64),
 }

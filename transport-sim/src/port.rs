@@ -1,6 +1,8 @@
-//! What a task calls: its rank, in virtual time.
+//! The interface of a task to its rank, in virtual time.
 
-use crate::desk::{Answer, Busy, Command, Desk, Ended, Gathering, Incoming, Outgoing, Place, Start};
+use crate::mailbox::{
+    Answer, Busy, CollectiveCall, Command, Ended, Incoming, Mailbox, Outgoing, Place, Start,
+};
 use carrousel_rank::{Communicator, Envelope, Handle, Pattern, Source, TagSelector, UsageError};
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -8,12 +10,12 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-/// What a task calls: its rank, in virtual time. Every call that is awaited costs what it costs in a scenario.
+/// The interface of a task to its rank, in virtual time. A call that is awaited costs as much as in a scenario.
 ///
-/// A rank is at one call at a time. A call takes effect when it is first polled, and goes on to its end
-/// though its future is dropped. Each names the `place` in the application's source that reports name.
+/// A rank executes one call at a time. A call takes effect when it is first polled, and goes on to its end even if
+/// its future is dropped. Each call has the `place` in the application's source that reports name.
 #[derive(Clone, Debug)]
-pub struct Port(pub(crate) Rc<RefCell<Desk>>);
+pub struct Port(pub(crate) Rc<RefCell<Mailbox>>);
 
 impl Port {
     /// The number of the rank.
@@ -21,7 +23,7 @@ impl Port {
         self.0.borrow().me
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn size(&self) -> u32 {
         self.0.borrow().ranks
     }
@@ -31,15 +33,15 @@ impl Port {
         self.0.borrow().now
     }
 
-    /// The CPU is busy for so many nanoseconds.
+    /// The CPU is busy for this many nanoseconds.
     pub async fn compute(&self, ns: u64, place: Place) {
         self.ask(Command::Compute(ns), place).await;
     }
 
-    /// Sends, and waits until the bytes could be changed.
+    /// Sends, and waits until the bytes may be changed.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn send(&self, message: Outgoing, place: Place) -> Result<Ended, UsageError> {
         one(self.ask(Command::Start(Start::Send(message), true), place).await)
     }
@@ -47,15 +49,15 @@ impl Port {
     /// Receives.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn receive(&self, message: Incoming, place: Place) -> Result<Ended, UsageError> {
         one(self.ask(Command::Start(Start::Receive(message), true), place).await)
     }
 
-    /// Sends and receives at once; what comes is the end of the receive.
+    /// Sends and receives at the same time; returns the end of the receive.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn exchange(&self, out: Outgoing, into: Incoming, place: Place) -> Result<Ended, UsageError> {
         one(self.ask(Command::Start(Start::Exchange(out, into), true), place).await)
     }
@@ -64,14 +66,14 @@ impl Port {
     ///
     /// # Errors
     /// When the collective contradicts itself.
-    pub async fn collective(&self, gathering: Gathering, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(Start::Collective(gathering), true), place).await)
+    pub async fn collective(&self, collective: CollectiveCall, place: Place) -> Result<Ended, UsageError> {
+        one(self.ask(Command::Start(Start::Collective(collective), true), place).await)
     }
 
     /// Starts a send.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn start_send(&self, message: Outgoing, place: Place) -> Result<Flight, UsageError> {
         let answer = self.ask(Command::Start(Start::Send(message), false), place).await;
         self.flight(answer, place, false)
@@ -80,7 +82,7 @@ impl Port {
     /// Starts a receive.
     ///
     /// # Errors
-    /// When there is no such rank or tag.
+    /// If there is no such rank or tag.
     pub async fn start_receive(&self, message: Incoming, place: Place) -> Result<Flight, UsageError> {
         let answer = self.ask(Command::Start(Start::Receive(message), false), place).await;
         self.flight(answer, place, true)
@@ -90,12 +92,16 @@ impl Port {
     ///
     /// # Errors
     /// When the collective contradicts itself.
-    pub async fn start_collective(&self, gathering: Gathering, place: Place) -> Result<Flight, UsageError> {
-        let answer = self.ask(Command::Start(Start::Collective(gathering), false), place).await;
+    pub async fn start_collective(
+        &self,
+        collective: CollectiveCall,
+        place: Place,
+    ) -> Result<Flight, UsageError> {
+        let answer = self.ask(Command::Start(Start::Collective(collective), false), place).await;
         self.flight(answer, place, false)
     }
 
-    /// Waits until all of these have ended. They are awaited afterwards, at no cost.
+    /// Waits until all of these have ended. Awaiting them afterwards costs nothing.
     pub async fn wait_all(&self, flights: impl IntoIterator<Item = &Flight>, place: Place) {
         let open = flights.into_iter().filter(|flight| !flight.over).map(|flight| flight.handle);
         let open = open.collect();
@@ -108,7 +114,7 @@ impl Port {
         ended || matches!(self.ask(Command::Test(flight.handle), place).await, Answer::Tested(true))
     }
 
-    /// Asks for a receive to be cancelled; nothing happens to what is none.
+    /// Asks for a receive to be cancelled; does nothing for other requests.
     pub async fn cancel(&self, flight: &Flight, place: Place) {
         let ended = flight.over || self.0.borrow().ended.contains_key(&flight.handle);
         if flight.receives && !ended {
@@ -116,8 +122,7 @@ impl Port {
         }
     }
 
-    /// Waits until a message could be received, or looks whether there is one: who sends it with which tag, and
-    /// its bytes.
+    /// Waits until a message can be received, or looks whether one can: returns its sender, its tag, and its bytes.
     pub async fn probe(
         &self,
         from: Source,
@@ -133,13 +138,13 @@ impl Port {
     }
 
     fn ask(&self, command: Command, place: Place) -> Ask {
-        Ask { desk: Rc::clone(&self.0), place, state: State::New(Some(command)) }
+        Ask { mailbox: Rc::clone(&self.0), place, state: AskState::New(Some(command)) }
     }
 
     fn flight(&self, answer: Answer, place: Place, receives: bool) -> Result<Flight, UsageError> {
         match answer {
             Answer::Opened(handle) => {
-                Ok(Flight { desk: Rc::clone(&self.0), handle, place, receives, over: false })
+                Ok(Flight { mailbox: Rc::clone(&self.0), handle, place, receives, over: false })
             }
             Answer::Refused(error) => Err(error),
             _ => unreachable!("what starts a request is answered by that or a refusal"),
@@ -147,7 +152,7 @@ impl Port {
     }
 }
 
-/// How the first request of a call ended.
+/// The end of the first request of a call.
 fn one(answer: Answer) -> Result<Ended, UsageError> {
     match answer {
         Answer::Ended(ended) => Ok(ended.into_iter().next().unwrap_or_else(|| unreachable!("one has begun"))),
@@ -156,14 +161,14 @@ fn one(answer: Answer) -> Result<Ended, UsageError> {
     }
 }
 
-/// A call, which the rank takes up when it is at no other.
+/// A call, which the rank begins when it executes no other.
 struct Ask {
-    desk: Rc<RefCell<Desk>>,
+    mailbox: Rc<RefCell<Mailbox>>,
     place: Place,
-    state: State,
+    state: AskState,
 }
 
-enum State {
+enum AskState {
     /// Not asked yet.
     New(Option<Command>),
     Asked,
@@ -175,31 +180,31 @@ impl Future for Ask {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Answer> {
         let ask = self.get_mut();
-        let desk = &mut *ask.desk.borrow_mut();
+        let mailbox = &mut *ask.mailbox.borrow_mut();
         match &mut ask.state {
-            State::New(command) if desk.busy.is_none() => {
+            AskState::New(command) if mailbox.busy.is_none() => {
                 let (command, place) = (command.take(), ask.place);
-                desk.busy = Some(Busy { command, place, answer: None, abandoned: false });
-                ask.state = State::Asked;
+                mailbox.busy = Some(Busy { command, place, answer: None, abandoned: false });
+                ask.state = AskState::Asked;
             }
-            State::Asked => {
-                if let Some(answer) = desk.busy.as_mut().and_then(|busy| busy.answer.take()) {
-                    desk.busy = None;
-                    ask.state = State::Answered;
+            AskState::Asked => {
+                if let Some(answer) = mailbox.busy.as_mut().and_then(|busy| busy.answer.take()) {
+                    mailbox.busy = None;
+                    ask.state = AskState::Answered;
                     return Poll::Ready(answer);
                 }
             }
-            State::New(_) | State::Answered => {}
+            AskState::New(_) | AskState::Answered => {}
         }
-        desk.wakers.push(context.waker().clone());
+        mailbox.wakers.push(context.waker().clone());
         Poll::Pending
     }
 }
 
 impl Drop for Ask {
     fn drop(&mut self) {
-        if let State::Asked = self.state {
-            let busy = &mut self.desk.borrow_mut().busy;
+        if let AskState::Asked = self.state {
+            let busy = &mut self.mailbox.borrow_mut().busy;
             match busy {
                 Some(Busy { answer: Some(_), .. }) => *busy = None,
                 Some(busy) => busy.abandoned = true,
@@ -209,38 +214,38 @@ impl Drop for Ask {
     }
 }
 
-/// A request that has begun. Awaited, it is how it ended.
+/// A request that has begun. Awaiting it returns its end.
 ///
-/// Dropped before that, the rank cancels it if it is a receive, and waits for its end, before it does
-/// anything else.
+/// If it is dropped before, the rank cancels it if it is a receive, and waits for its end before it does anything
+/// else.
 #[derive(Debug)]
 #[must_use = "a request that is dropped is waited for"]
 pub struct Flight {
-    desk: Rc<RefCell<Desk>>,
+    mailbox: Rc<RefCell<Mailbox>>,
     handle: Handle,
     place: Place,
     receives: bool,
-    /// What came of it has been taken.
+    /// Whether its result has been taken.
     over: bool,
 }
 
 impl Flight {
-    /// How it ended, if the rank knows that it has. `None` when that has been taken before.
+    /// The end of the request, if the rank has reported it. `None` if it has been taken before.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Ended>> {
-        let desk = &mut *self.desk.borrow_mut();
+        let mailbox = &mut *self.mailbox.borrow_mut();
         if self.over {
             return Poll::Ready(None);
         }
-        if let Some(ended) = desk.ended.remove(&self.handle) {
+        if let Some(ended) = mailbox.ended.remove(&self.handle) {
             self.over = true;
             return Poll::Ready(Some(ended));
         }
-        desk.awaited.push((self.handle, self.place));
-        desk.wakers.push(context.waker().clone());
+        mailbox.awaited.push((self.handle, self.place));
+        mailbox.wakers.push(context.waker().clone());
         Poll::Pending
     }
 
-    /// Waits for its end. `None` when that has been taken before.
+    /// Waits for its end. `None` if that has been taken before.
     pub fn end(&mut self) -> impl Future<Output = Option<Ended>> {
         poll_fn(|context| self.poll_end(context))
     }
@@ -248,9 +253,9 @@ impl Flight {
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        let desk = &mut *self.desk.borrow_mut();
-        if !self.over && desk.ended.remove(&self.handle).is_none() {
-            desk.dropped.push_back((self.handle, self.place, self.receives));
+        let mailbox = &mut *self.mailbox.borrow_mut();
+        if !self.over && mailbox.ended.remove(&self.handle).is_none() {
+            mailbox.dropped.push_back((self.handle, self.place, self.receives));
         }
     }
 }

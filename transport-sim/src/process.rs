@@ -1,4 +1,4 @@
-//! One rank: what drives it, its requests, and what its CPU is at.
+//! One rank: its driver, its requests, and the state of its CPU.
 
 use crate::data::Data;
 use crate::error::{SimError, Stuck};
@@ -11,7 +11,7 @@ use carrousel_scenario::Scenario;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What the CPU does when it has done what it is at.
+/// The next action of the CPU after its present work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Begin the next statement.
@@ -26,22 +26,22 @@ pub(crate) enum Phase {
     Handle(Event),
 }
 
-/// What a rank is in the library for.
+/// The purpose of a rank's stay in the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// Take in what has arrived before the calls are made.
+    /// Take in all arrivals before the calls are made.
     Poll,
     /// Make the calls of the statement.
     Calls,
     /// Return once everything that the statement waits for is complete.
     Await,
-    /// Take in what has arrived (the progress thread) and let the computation go on.
+    /// Take in all arrivals (the progress thread), and let the computation go on.
     Resume,
-    /// The program is over; be there for the others.
+    /// The program has ended; stay in the library for the others.
     Finished,
 }
 
-/// When one executed statement began, returned, and was complete, in nanoseconds.
+/// The times at which one executed statement began, returned, and was complete, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
     pub(crate) begin: u64,
@@ -57,10 +57,10 @@ struct Slot {
     open: bool,
 }
 
-/// The names of source files, each once.
+/// The names of source files, without duplicates.
 pub(crate) type Files = BTreeMap<&'static str, Arc<str>>;
 
-/// What says what a rank does next.
+/// The source of a rank's statements.
 #[derive(Debug)]
 pub(crate) enum Driver {
     /// The statements of a scenario.
@@ -78,23 +78,23 @@ pub(crate) struct Process<P: Protocol> {
     pub(crate) data: Option<Box<Data>>,
     pub(crate) phase: Phase,
     pub(crate) goal: Goal,
-    /// Outputs of the last input; those before `performed` are carried out.
+    /// Outputs of the last input; those before `performed` have been carried out.
     pub(crate) outputs: Vec<Work>,
     pub(crate) performed: usize,
-    /// What has arrived and is not handled.
+    /// Arrivals that are not handled yet.
     pub(crate) inbox: VecDeque<Event>,
     me: u32,
     /// By executed statement.
     pub(crate) times: Vec<Times>,
-    /// Whether what the statement starts goes on when it has returned.
+    /// Whether the request of the statement goes on after the statement has returned.
     starts_request: bool,
     calls: [Option<Call>; 2],
     blocking: bool,
-    /// What the statement waits for.
+    /// The requests that the statement waits for.
     awaits: Vec<Handle>,
-    /// It waits for one of these only.
+    /// Whether it waits for any one of these.
     any: bool,
-    /// It does not wait: it looks.
+    /// Whether it tests instead of waiting.
     pub(crate) tests: bool,
     probes: Option<Pattern>,
     slots: Vec<Slot>,
@@ -186,7 +186,7 @@ impl<P: Protocol> Process<P> {
         Ok(Some(action))
     }
 
-    /// Makes the next call of the statement; false when there is none left.
+    /// Makes the next call of the statement; false if none is left.
     pub(crate) fn call(&mut self) -> Result<bool, UsageError> {
         let Some(call) = self.calls.iter_mut().find_map(Option::take) else { return Ok(false) };
         debug_assert!(self.outputs.is_empty(), "outputs before the next input");
@@ -194,7 +194,7 @@ impl<P: Protocol> Process<P> {
         let request = match opened {
             Ok(request) => request,
             Err(error) => {
-                // The calls behind it are not made: they were to be one with it.
+                // The calls behind a refused one are not made: they belong together.
                 self.calls = [None; 2];
                 return Err(error);
             }
@@ -218,7 +218,7 @@ impl<P: Protocol> Process<P> {
         Ok(true)
     }
 
-    /// The library refuses a call. Of a scenario that is the end; a task is told.
+    /// The library refuses a call. That ends a scenario; a task gets the error.
     pub(crate) fn refused(&mut self, rank: u32, error: UsageError, now: u64) -> Result<(), SimError> {
         let line = self.line();
         match &mut self.driver {
@@ -230,7 +230,7 @@ impl<P: Protocol> Process<P> {
         Ok(())
     }
 
-    /// Looks up what the statement waits for, if it does not wait for its own calls.
+    /// Finds the requests that the statement waits for, if they are not its own.
     pub(crate) fn look_up(&mut self) {
         let before = self.awaits.len();
         match &mut self.driver {
@@ -243,7 +243,7 @@ impl<P: Protocol> Process<P> {
         }
     }
 
-    /// Whether the statement may return; releases what is complete.
+    /// Whether the statement may return; releases complete requests.
     pub(crate) fn is_satisfied(&mut self) -> bool {
         if let Some(pattern) = self.probes {
             let found = self.rank.probe(&pattern).map(|arrived| (arrived.envelope, arrived.len));
@@ -272,7 +272,7 @@ impl<P: Protocol> Process<P> {
         true
     }
 
-    /// The same for a statement that needs not all of its requests, and takes those that are complete.
+    /// The same for a statement that needs only some of its requests, and takes the complete ones.
     fn is_satisfied_by_some(&mut self) -> bool {
         let awaits = std::mem::take(&mut self.awaits);
         let mut released = false;
@@ -290,7 +290,7 @@ impl<P: Protocol> Process<P> {
     }
 
     fn release(&mut self, request: Handle) {
-        // It is open and complete, so there is nothing that the rank could object to.
+        // The request is open and complete, so the rank does not refuse.
         let released = self.rank.release(request);
         debug_assert!(matches!(released, Ok(Some(_))));
         self.slots[request.index as usize].open = false;
@@ -329,26 +329,26 @@ impl<P: Protocol> Process<P> {
         }
     }
 
-    /// The statement that opened a request.
+    /// The statement that started a request.
     pub(crate) fn statement_of(&self, request: Handle) -> Option<usize> {
         let slot = self.slots.get(request.index as usize)?;
         (slot.generation == request.generation).then_some(slot.statement as usize)
     }
 
-    /// Why it has not finished. `scenario` is what it does, if it is one.
+    /// The reason why it has not finished. `scenario` is given if it executes one.
     pub(crate) fn stuck(&self, rank: u32, scenario: Option<&Scenario>) -> Stuck {
         let (file, statement) = match &self.driver {
             Driver::Script(script) => (None, scenario.map(|scenario| script.written(scenario))),
             Driver::Task(task) => {
-                let last = task.said().last();
-                (last.map(|(_, place)| place.file()), last.map(|(said, _)| said.to_string()))
+                let last = task.calls().last();
+                (last.map(|(_, place)| place.file()), last.map(|(call, _)| call.to_string()))
             }
         };
         let (line, statement) = (self.line(), statement.unwrap_or_default());
         Stuck { rank, file, line, statement, waits_for: self.waits_for() }
     }
 
-    /// What it has done, for a report.
+    /// The executed statements, for a report.
     pub(crate) fn statements(&self, rank: u32, files: &mut Files, into: &mut Vec<Statement>) {
         let us = |ns: u64| ns as f64 / 1000.0;
         let statement = |file, line, label, op, times: &Times| Statement {
@@ -368,9 +368,9 @@ impl<P: Protocol> Process<P> {
                 }))
             }
             Driver::Task(task) => {
-                into.extend(task.said().iter().zip(&self.times).map(|((said, place), times)| {
+                into.extend(task.calls().iter().zip(&self.times).map(|((call, place), times)| {
                     let file = files.entry(place.file()).or_insert_with(|| place.file().into());
-                    statement(Some(file.clone()), place.line(), None, said.name().into(), times)
+                    statement(Some(file.clone()), place.line(), None, call.name().into(), times)
                 }));
             }
         }

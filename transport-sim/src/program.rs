@@ -1,4 +1,4 @@
-//! Statements as the simulator executes them, and the options under which it does.
+//! Statements as the simulator executes them, and the options of the protocol.
 
 use crate::config::{Config, Protocol};
 use crate::error::SimError;
@@ -8,22 +8,22 @@ use carrousel_program::{Buffer, Part};
 use carrousel_rank::{Call, Memory, Options, Pattern, Speculation, Transfer};
 use carrousel_scenario::OptionSetting;
 
-/// What a statement does to its rank.
+/// The action of a statement.
 pub(crate) enum Action {
-    /// The CPU is busy outside of the library for so many nanoseconds.
+    /// The CPU is busy outside of the library for this many nanoseconds.
     Compute(u64),
-    /// The program touches so many bytes.
+    /// The program touches this many bytes.
     Touch(u64),
     /// It calls the library: these calls, one after the other, and returns or waits for them.
     Calls { calls: [Option<Call>; 2], blocking: bool },
-    /// It waits for what the step names, or tests it.
+    /// It waits for the requests that the step names, or tests one.
     Requests,
     /// It waits for a message.
     Probe(Pattern),
 }
 
 impl Action {
-    /// What statement number `at` of a program does.
+    /// The action of statement number `at` of a program.
     pub(crate) fn of(program: &meaning::Program, at: usize, action: &meaning::Action<'_>) -> Self {
         match *action {
             meaning::Action::Compute { ns } => Self::Compute(ns),
@@ -38,7 +38,7 @@ impl Action {
     }
 }
 
-/// Where a buffer is that statement number `at` uses: opaque, so any injective numbering will do.
+/// The memory of a buffer of statement number `at`. No data is moved, so any injective numbering will do.
 fn memory(buffer: Buffer, at: usize) -> Memory {
     let (number, key) = match buffer {
         Buffer::Named(name) => (u64::from(name.0), 0),
@@ -49,7 +49,7 @@ fn memory(buffer: Buffer, at: usize) -> Memory {
     Memory { address: number << 32, key }
 }
 
-/// The protocols' options: those that are set, and for others the parameter set's.
+/// The protocols' options: those that are set, and the parameter set's values for the others.
 pub(crate) fn options(set: &[OptionSetting], config: &Config) -> Result<Options, SimError> {
     for setting in set {
         let wrong = |message| SimError::OptionOutOfRange { line: setting.line, message };

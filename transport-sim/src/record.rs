@@ -1,11 +1,11 @@
-//! What is noted while a run goes on.
+//! The records of a run, for its report.
 
 use crate::load::Load;
 use crate::report::{Count, Statistics};
 use crate::timeline::{Interval, Message, State, Timeline};
 use std::collections::BTreeMap;
 
-/// Takes note of intervals, messages and counts.
+/// Records intervals, messages and counts.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     timeline: Option<Timeline>,
@@ -20,7 +20,7 @@ impl Recorder {
         Self { timeline, by_kind: BTreeMap::new(), data_bytes: 0 }
     }
 
-    /// A rank was in `state` for some time; stretches of one state join.
+    /// A rank was in `state` for some time. Adjacent intervals of one state are joined.
     pub(crate) fn interval(&mut self, rank: u32, state: State, start_ns: u64, end_ns: u64) {
         let Some(timeline) = &mut self.timeline else { return };
         if start_ns == end_ns {
@@ -33,7 +33,7 @@ impl Recorder {
         }
     }
 
-    /// Something has travelled.
+    /// A load has travelled.
     pub(crate) fn message(
         &mut self,
         load: &Load,

@@ -1,4 +1,4 @@
-//! What a run reports.
+//! The report of a run.
 
 use crate::timeline::Timeline;
 use serde::{Deserialize, Serialize};
@@ -6,19 +6,19 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a run reports. Serialized, it is the object that `sim --format json` prints; the timeline and
-/// the statistics are beside it.
+/// The report of a run. Serialized, it is the object that `sim --format json` prints, without the timeline and the
+/// statistics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The scenario's title, or its file if it has none.
     pub scenario: String,
     /// The parameter set.
     pub network: String,
-    /// When the last rank had finished its program, in virtual microseconds.
+    /// The time at which the last rank had finished its program, in virtual microseconds.
     pub makespan_us: f64,
-    /// What the ranks did, rank by rank, each in the order of its program.
+    /// The executed statements, rank by rank, each in the order of its program.
     pub statements: Vec<Statement>,
-    /// What a timeline shows; empty when it was not asked for.
+    /// The data of a timeline; empty if it was not asked for.
     #[serde(skip)]
     pub timeline: Timeline,
     /// Counts.
@@ -31,7 +31,7 @@ pub struct Report {
 pub struct Statement {
     /// The rank that executed it.
     pub rank: u32,
-    /// The source file that it stands in, if it is not the scenario.
+    /// The source file of the statement, if that is not the scenario.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<Arc<str>>,
     /// Its line in the file, from 1.
@@ -40,18 +40,18 @@ pub struct Statement {
     pub label: Option<Arc<str>>,
     /// Its keyword.
     pub op: Cow<'static, str>,
-    /// When it was called.
+    /// The time of the call.
     pub begin_us: f64,
-    /// When the call returned.
+    /// The time at which the call returned.
     pub end_us: f64,
-    /// When the library knew that what it started was complete; `None` when that never was.
+    /// The time at which the library knew that the started request was complete; `None` if it never was.
     pub complete_us: Option<f64>,
 }
 
 /// Packets of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
-    /// How many.
+    /// Their number.
     pub packets: u64,
     /// Their bytes, headers included.
     pub bytes: u64,
@@ -60,7 +60,7 @@ pub struct Count {
 /// Counts of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Statistics {
-    /// What travelled, by the name that people give it.
+    /// Counts of loads, by their names for people.
     pub by_kind: BTreeMap<Cow<'static, str>, Count>,
     /// Bytes of messages.
     pub data_bytes: u64,
@@ -69,7 +69,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// How many of this kind travelled.
+    /// The number of packets of this kind.
     pub fn packets(&self, kind: &str) -> u64 {
         self.by_kind.get(kind).map_or(0, |count| count.packets)
     }

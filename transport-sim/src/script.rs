@@ -1,4 +1,4 @@
-//! A rank that does what a scenario says.
+//! A rank that executes a program of a scenario.
 
 use crate::program::Action;
 use carrousel_program::{
@@ -8,15 +8,15 @@ use carrousel_rank::Handle;
 use carrousel_scenario::Scenario;
 use std::sync::Arc;
 
-/// Where a rank is in its program, and what it has started there.
+/// The position of a rank in its program, and the requests that it has started.
 #[derive(Debug)]
 pub(crate) struct Script {
     program: Arc<Program>,
     /// The statement that is being executed.
     at: usize,
-    /// By request that has begun.
+    /// The handles of requests, in the order of their beginnings.
     requests: Vec<Handle>,
-    /// By name, the message that it stands for. Empty if no statement asks for messages.
+    /// By name, its message. Empty if no statement uses messages.
     received: Vec<Option<Received>>,
 }
 
@@ -36,10 +36,10 @@ impl Script {
         self.program.statement(self.at)
     }
 
-    /// What the next statement does; `None` at the end of the program.
+    /// The action of the next statement; `None` at the end of the program.
     ///
     /// # Errors
-    /// When a value that only this run has leaves its range.
+    /// If a value that only this run has is out of its range.
     pub(crate) fn action(&self) -> Result<Option<Action>, ValueError> {
         if self.at == self.program.len() {
             return Ok(None);
@@ -53,17 +53,17 @@ impl Script {
         self.received[name.0 as usize]
     }
 
-    /// Whether what the statement starts goes on when it has returned.
+    /// Whether the request of the statement goes on after the statement has returned.
     pub(crate) fn starts_request(&self) -> bool {
         self.statement().outline().starts_request()
     }
 
-    /// Whether the statement only looks whether a request is complete.
+    /// Whether the statement only tests a request.
     pub(crate) fn tests(&self) -> bool {
         matches!(self.statement().outline(), meaning::Action::Test(_))
     }
 
-    /// The requests of other statements that this one is about, closed ones among them.
+    /// The requests of other statements that this one waits for or tests, closed ones among them.
     pub(crate) fn look_up(&self, into: &mut Vec<Handle>) {
         let handle = |request: &Ordinal| self.requests[*request as usize];
         match self.statement().outline() {
@@ -78,9 +78,9 @@ impl Script {
         self.requests.push(request);
     }
 
-    /// A request is over that a statement has started, and has this message if it is a receive.
+    /// A request that a statement has started has ended. A receive has this message.
     pub(crate) fn released(&mut self, statement: usize, message: Option<(RankId, Tag)>) {
-        // Of the two of a `sendrecv`, the receive is the first one.
+        // A `sendrecv` has two requests; the receive is the first.
         let request = self.program.statement(statement).requests().start;
         if let (Some(name), Some((source, tag))) = (self.program.name_of_message(request), message) {
             self.received[name.0 as usize] = Some(received(source, tag));

@@ -1,8 +1,8 @@
 //! A rank that a future drives: the executor of one task in virtual time.
 
 use crate::data::{Data, Lent};
-use crate::desk::{Answer, Busy, Command, Desk, Ended, Incoming, Outgoing, Place, Said, Start};
 use crate::error::SimError;
+use crate::mailbox::{Answer, Busy, CallRecord, Command, Ended, Incoming, Mailbox, Outgoing, Place, Start};
 use crate::program::Action;
 use carrousel_rank::{
     Call, Collective, Communicator, Envelope, Handle, Protocol, Rank, RankId, Receive, Send, Status,
@@ -19,10 +19,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// What a rank does: a future that says, if it failed, why.
+/// The program of a rank: a future that returns the reason if it has failed.
 pub type TaskFuture = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
-/// How often a task may wake itself without anything that it asks of its rank.
+/// How often a task may wake itself without a command to its rank.
 const WAKES_MAX: u32 = 10_000;
 
 /// Set when a part of the task is woken by another.
@@ -34,22 +34,22 @@ impl Wake for Flag {
     }
 }
 
-/// What the present statement is, beside its calls.
+/// The state of the present statement, besides its calls.
 #[derive(Debug)]
 enum Kind {
     /// The CPU computes.
     Compute,
-    /// Requests begin, and are waited for or not.
+    /// Requests begin; `blocking` if the statement waits for them.
     Start { blocking: bool, lent: [Option<Lent>; 2], opened: Vec<Handle> },
-    /// Requests are waited for: all, or what is complete of them.
+    /// Requests are awaited: all of them, or any.
     Wait { requests: Vec<Handle>, any: bool, asked: bool },
-    /// A request is looked at.
+    /// A request is tested.
     Test(Handle),
-    /// A message is looked for.
+    /// A message is probed for.
     Probe { blocking: bool, found: Option<(Envelope, u64)> },
     /// A receive is cancelled.
     Cancel,
-    /// A request that was dropped ends.
+    /// Waits for the end of a request that was dropped.
     Drop(Handle),
 }
 
@@ -59,18 +59,18 @@ impl fmt::Debug for Lent {
     }
 }
 
-/// The future of a rank, and the statement that it is at.
+/// The future of a rank, and its present statement.
 pub(crate) struct Task {
     me: u32,
-    desk: Rc<RefCell<Desk>>,
+    mailbox: Rc<RefCell<Mailbox>>,
     /// Until it has ended.
     future: Option<TaskFuture>,
     flag: Arc<Flag>,
     /// By executed statement.
-    said: Vec<(Said, Place)>,
+    calls: Vec<(CallRecord, Place)>,
     kind: Kind,
     refused: Option<UsageError>,
-    /// What has ended of the present statement.
+    /// The requests of the present statement that have ended.
     ended: Vec<(Handle, Ended)>,
 }
 
@@ -81,13 +81,13 @@ impl fmt::Debug for Task {
 }
 
 impl Task {
-    pub(crate) fn new(me: u32, desk: Rc<RefCell<Desk>>, future: TaskFuture) -> Self {
+    pub(crate) fn new(me: u32, mailbox: Rc<RefCell<Mailbox>>, future: TaskFuture) -> Self {
         Self {
             me,
-            desk,
+            mailbox,
             future: Some(future),
             flag: Arc::new(Flag(AtomicBool::new(false))),
-            said: Vec::new(),
+            calls: Vec::new(),
             kind: Kind::Compute,
             refused: None,
             ended: Vec::new(),
@@ -95,31 +95,31 @@ impl Task {
     }
 
     /// The statements that it has executed.
-    pub(crate) fn said(&self) -> &[(Said, Place)] {
-        &self.said
+    pub(crate) fn calls(&self) -> &[(CallRecord, Place)] {
+        &self.calls
     }
 
     /// The line of an executed statement.
     pub(crate) fn line(&self, statement: usize) -> u32 {
-        self.said.get(statement).map_or(0, |(_, place)| place.line())
+        self.calls.get(statement).map_or(0, |(_, place)| place.line())
     }
 
-    /// What it does next; `None` at its end.
+    /// The next statement; `None` at the end of the program.
     pub(crate) fn next<P: Protocol>(
         &mut self,
         rank: &Rank<P>,
         data: &mut Data,
         now: u64,
     ) -> Result<Option<Action>, SimError> {
-        self.desk.borrow_mut().now = now;
+        self.mailbox.borrow_mut().now = now;
         let mut wakes = 0;
         loop {
-            let dropped = self.desk.borrow_mut().dropped.pop_front();
+            let dropped = self.mailbox.borrow_mut().dropped.pop_front();
             if let Some((request, place, receives)) = dropped {
                 return Ok(Some(self.end_dropped(request, place, receives)));
             }
             let asked = self
-                .desk
+                .mailbox
                 .borrow_mut()
                 .busy
                 .as_mut()
@@ -133,20 +133,21 @@ impl Task {
             if self.poll()? {
                 continue;
             }
-            let desk = &mut *self.desk.borrow_mut();
-            if !desk.dropped.is_empty() || desk.busy.as_ref().is_some_and(|busy| busy.command.is_some()) {
+            let mailbox = &mut *self.mailbox.borrow_mut();
+            if !mailbox.dropped.is_empty() || mailbox.busy.as_ref().is_some_and(|busy| busy.command.is_some())
+            {
                 continue;
             }
-            // A part of the task has woken another: messages of its own, which are none of the rank's.
+            // A part of the task has woken another one, without a command to the rank.
             if self.flag.0.swap(false, Ordering::Relaxed) && wakes < WAKES_MAX {
                 wakes += 1;
                 continue;
             }
-            let Some((_, place)) = desk.awaited.first().copied() else {
+            let Some((_, place)) = mailbox.awaited.first().copied() else {
                 return Err(SimError::Foreign { rank: self.me });
             };
-            let requests: Vec<Handle> = desk.awaited.drain(..).map(|(request, _)| request).collect();
-            self.said.push((Said::Wait(requests.len() as u32), place));
+            let requests: Vec<Handle> = mailbox.awaited.drain(..).map(|(request, _)| request).collect();
+            self.calls.push((CallRecord::Wait(requests.len() as u32), place));
             self.kind = Kind::Wait { requests, any: true, asked: false };
             return Ok(Some(Action::Requests));
         }
@@ -156,9 +157,9 @@ impl Task {
     fn poll(&mut self) -> Result<bool, SimError> {
         let Some(future) = &mut self.future else { return Ok(true) };
         let wakers = {
-            let desk = &mut *self.desk.borrow_mut();
-            desk.awaited.clear();
-            std::mem::take(&mut desk.wakers)
+            let mailbox = &mut *self.mailbox.borrow_mut();
+            mailbox.awaited.clear();
+            std::mem::take(&mut mailbox.wakers)
         };
         wakers.into_iter().for_each(Waker::wake);
         self.flag.0.store(false, Ordering::Relaxed);
@@ -178,7 +179,7 @@ impl Task {
     }
 
     fn end_dropped(&mut self, request: Handle, place: Place, receives: bool) -> Action {
-        self.said.push((Said::Wait(1), place));
+        self.calls.push((CallRecord::Wait(1), place));
         self.kind = Kind::Drop(request);
         match receives {
             true => Action::Calls { calls: [Some(Call::Cancel(request)), None], blocking: true },
@@ -193,7 +194,7 @@ impl Task {
         rank: &Rank<P>,
         data: &mut Data,
     ) -> Action {
-        self.said.push((Said::of(&command), place));
+        self.calls.push((CallRecord::of(&command), place));
         let (kind, action) = match command {
             Command::Compute(ns) => (Kind::Compute, Action::Compute(ns)),
             Command::Start(start, blocking) => {
@@ -214,12 +215,12 @@ impl Task {
         action
     }
 
-    /// Whether what the statement starts goes on when it has returned.
+    /// Whether the request of the statement goes on after the statement has returned.
     pub(crate) fn starts_request(&self) -> bool {
-        self.said.last().is_some_and(|(said, _)| said.starts_request())
+        self.calls.last().is_some_and(|(calls, _)| calls.starts_request())
     }
 
-    /// Whether the statement does not wait, but looks.
+    /// Whether the statement tests instead of waiting.
     pub(crate) fn tests(&self) -> bool {
         matches!(self.kind, Kind::Test(_) | Kind::Probe { blocking: false, .. })
     }
@@ -229,7 +230,7 @@ impl Task {
         matches!(self.kind, Kind::Wait { any: true, .. })
     }
 
-    /// The requests of other statements that this one is about.
+    /// The requests of other statements that this one waits for or tests.
     pub(crate) fn look_up(&self, into: &mut Vec<Handle>) {
         match &self.kind {
             Kind::Wait { requests, .. } => into.extend(requests),
@@ -248,39 +249,39 @@ impl Task {
         }
     }
 
-    /// The library refuses a call: the statement is over, and has started nothing but what came before.
+    /// The library refuses a call: the statement ends, and only its earlier calls have started requests.
     pub(crate) fn refused(&mut self, error: UsageError, data: &mut Data) {
         self.refused = Some(error);
         if let Kind::Start { lent, opened, .. } = &mut self.kind {
             lent.iter_mut().filter_map(Option::take).for_each(|lent| data.forget(&lent));
             // The receive of an exchange whose send is refused: it is given up.
-            let desk = &mut *self.desk.borrow_mut();
-            let place = self.said.last().map(|(_, place)| *place);
+            let mailbox = &mut *self.mailbox.borrow_mut();
+            let place = self.calls.last().map(|(_, place)| *place);
             let given_up = opened.drain(..).zip(place).map(|(request, place)| (request, place, true));
-            desk.dropped.extend(given_up);
+            mailbox.dropped.extend(given_up);
         }
     }
 
-    /// A probe has looked.
+    /// A probe has an answer.
     pub(crate) fn found(&mut self, message: Option<(Envelope, u64)>) {
         if let Kind::Probe { found, .. } = &mut self.kind {
             *found = message;
         }
     }
 
-    /// A request is over.
+    /// A request has ended.
     pub(crate) fn released(&mut self, request: Handle, status: Status, data: &mut Data) {
         let ended = Ended { status, bytes: data.end(request) };
         match &self.kind {
             Kind::Start { .. } => self.ended.push((request, ended)),
             Kind::Drop(_) => {}
             _ => {
-                self.desk.borrow_mut().ended.insert(request, ended);
+                self.mailbox.borrow_mut().ended.insert(request, ended);
             }
         }
     }
 
-    /// The statement returns: whoever asked for it has an answer.
+    /// The statement returns: its future gets the answer.
     pub(crate) fn end(&mut self) {
         let kind = std::mem::replace(&mut self.kind, Kind::Compute);
         let answer = match (self.refused.take(), kind) {
@@ -294,11 +295,11 @@ impl Task {
             (None, Kind::Start { blocking: false, opened, .. }) => {
                 opened.first().map_or(Answer::Done, |request| Answer::Opened(*request))
             }
-            (None, Kind::Test(request)) => Answer::Tested(self.desk.borrow().ended.contains_key(&request)),
+            (None, Kind::Test(request)) => Answer::Tested(self.mailbox.borrow().ended.contains_key(&request)),
             (None, Kind::Probe { found, .. }) => Answer::Found(found),
             (None, Kind::Compute | Kind::Wait { .. } | Kind::Cancel) => Answer::Done,
         };
-        let busy = &mut self.desk.borrow_mut().busy;
+        let busy = &mut self.mailbox.borrow_mut().busy;
         match busy {
             Some(Busy { abandoned: false, answer: place, .. }) => *place = Some(answer),
             _ => *busy = None,
@@ -306,7 +307,7 @@ impl Task {
     }
 }
 
-/// The calls that start requests, whose bytes are the rank's from now on.
+/// The calls that start requests. The rank owns their bytes from now on.
 fn calls<P: Protocol>(
     start: Start,
     rank: &Rank<P>,
@@ -322,19 +323,19 @@ fn calls<P: Protocol>(
             ([Some(call), None], [Some(lent), None])
         }
         Start::Exchange(out, into) => {
-            // The receive first, so that the send may be written into it.
+            // The receive comes first, so that the send may be written into it.
             let (receive, receives) = receive(into, data);
             let (send, sends) = send(out, data);
             ([Some(receive), Some(send)], [Some(receives), Some(sends)])
         }
-        Start::Collective(gathering) => {
+        Start::Collective(collective) => {
             // A call that contradicts itself is refused when it is made.
-            let scratch = rank.schedule(&gathering.call).map_or(0, |schedule| schedule.scratch_len());
-            let [source, target, scratch] = [gathering.source, gathering.target, vec![0; scratch as usize]]
+            let scratch = rank.schedule(&collective.call).map_or(0, |schedule| schedule.scratch_len());
+            let [source, target, scratch] = [collective.source, collective.target, vec![0; scratch as usize]]
                 .map(|bytes| data.register(bytes));
-            let call = Collective { source, target, scratch, ..gathering.call };
+            let call = Collective { source, target, scratch, ..collective.call };
             let keys = [source, target, scratch].map(|memory| memory.key).to_vec();
-            let lent = Lent { keys, back: Some(target.key), op: gathering.op };
+            let lent = Lent { keys, back: Some(target.key), op: collective.op };
             ([Some(Call::Collective(call)), None], [Some(lent), None])
         }
     }

@@ -4,40 +4,40 @@ use crate::config::{Config, Jitter, Progress};
 use crate::data::Flights;
 use crate::error::SimError;
 use crate::load::Load;
-use crate::network::{Network, Parcel};
+use crate::network::{Fabric, Transfer};
 use crate::parameters::{Cpu, Thread};
 use crate::process::{Driver, Files, Goal, Phase, Process};
 use crate::program::Action;
-use crate::queue::{Queue, What};
+use crate::queue::{Occurrence, Queue};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::timeline::State;
 use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Work};
 use carrousel_scenario::Scenario;
 
-/// The end of virtual time, far enough from that of the type that no sum of durations overflows.
+/// The end of virtual time. It is far below the maximum of the type, so no sum of durations overflows.
 const TIME_NS_MAX: u64 = u64::MAX / 4;
 
-/// What a CPU does next.
+/// The next work of a CPU.
 enum Next {
-    /// This, for so many nanoseconds.
+    /// Busy in this state, for this many nanoseconds.
     Busy(State, u64),
-    /// Nothing, until something arrives.
+    /// Idle until an arrival.
     Idle,
 }
 
 /// One rank's CPU.
 #[derive(Clone, Copy, Debug, Default)]
 struct Core {
-    /// What it is at, and since when.
+    /// Its present state, and the time at which that began.
     busy: Option<(State, u64)>,
-    /// Since when it waits.
+    /// The time at which it became idle.
     idle: Option<u64>,
-    /// Tells its present event from those that were cancelled.
+    /// Tells its present event apart from cancelled ones.
     version: u32,
-    /// When its computation will have ended, if nobody takes time from it.
+    /// The time at which its computation ends, if the progress thread takes no time from it.
     computes_until: u64,
-    /// What an interrupted computation still needs.
+    /// The rest of an interrupted computation.
     left_ns: u64,
     /// The progress thread is about to run.
     woken: bool,
@@ -48,15 +48,15 @@ pub(crate) struct World<'a, P: Protocol> {
     cpu: Cpu,
     /// The progress thread, if there is one.
     thread: Option<Thread>,
-    /// Every call first takes in what has arrived.
+    /// Whether every call first takes in all arrivals.
     polls: bool,
     queue: Queue,
-    network: Network,
+    network: Fabric,
     record: Recorder,
     jitter: Jitter,
     processes: Vec<Process<P>>,
     cores: Vec<Core>,
-    /// What travels beside the network, if ranks have bytes.
+    /// The data that travels next to the network, if ranks have bytes.
     flights: Option<Flights>,
     config: &'a Config,
     finished_at: u64,
@@ -67,7 +67,7 @@ fn copy_ns(cpu: &Cpu, bytes: u64) -> u64 {
 }
 
 impl<'a, P: Protocol> World<'a, P> {
-    /// Ranks that drive these processes, on these nodes, by rank.
+    /// A run of these processes, on these nodes, by rank.
     pub(crate) fn new(processes: Vec<Process<P>>, nodes: &[u32], config: &'a Config) -> Self {
         let jitter = Jitter::new(config);
         let mut for_cpus = jitter.clone();
@@ -77,7 +77,7 @@ impl<'a, P: Protocol> World<'a, P> {
             thread: (config.progress == Progress::Thread).then_some(config.network.thread),
             polls: !config.protocol.is_classical(),
             queue: Queue::default(),
-            network: Network::new(&config.network, nodes, jitter),
+            network: Fabric::new(&config.network, nodes, jitter),
             record: Recorder::new(processes.len() as u32, config.timeline),
             jitter: for_cpus,
             cores: vec![Core::default(); processes.len()],
@@ -88,26 +88,26 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    /// Runs all ranks to their end. `scenario` is what they do, if it is one; `title` what the report is of.
+    /// Runs all ranks to their end. `scenario` is given if they execute one; `title` is the title of the report.
     pub(crate) fn run(mut self, scenario: Option<&Scenario>, title: &str) -> Result<Report, SimError> {
         for rank in 0..self.processes.len() as u32 {
-            self.queue.add(0, What::Cpu { rank, version: 0 });
+            self.queue.add(0, Occurrence::Cpu { rank, version: 0 });
         }
         while let Some(what) = self.queue.next() {
             self.check_limits()?;
             match what {
-                What::Cpu { rank, version } if version == self.cores[rank as usize].version => {
+                Occurrence::Cpu { rank, version } if version == self.cores[rank as usize].version => {
                     self.advance(rank)?;
                 }
-                What::Cpu { .. } => {}
-                What::Wake { rank } => self.wake(rank)?,
-                What::Flow { flow, version } => self.network.flow_event(flow, version, &mut self.queue),
-                What::Arrive { parcel } => {
-                    if self.network.arrived(parcel, &mut self.queue) {
-                        self.deliver(parcel)?;
+                Occurrence::Cpu { .. } => {}
+                Occurrence::Wake { rank } => self.wake(rank)?,
+                Occurrence::Flow { flow, version } => self.network.flow_event(flow, version, &mut self.queue),
+                Occurrence::Arrive { transfer } => {
+                    if self.network.arrived(transfer, &mut self.queue) {
+                        self.deliver(transfer)?;
                     }
                 }
-                What::Deliver { parcel } => self.deliver(parcel)?,
+                Occurrence::Deliver { transfer } => self.deliver(transfer)?,
             }
         }
         self.report(scenario, title)
@@ -124,7 +124,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    /// Lets a CPU go on that has done what it was at.
+    /// Advances a CPU that has finished its present work.
     fn advance(&mut self, rank: u32) -> Result<(), SimError> {
         let core = rank as usize;
         loop {
@@ -146,7 +146,7 @@ impl<'a, P: Protocol> World<'a, P> {
                         core.computes_until = until;
                     }
                     if !self.queue.skip_to(until) {
-                        self.queue.add(until, What::Cpu { rank, version: core.version });
+                        self.queue.add(until, Occurrence::Cpu { rank, version: core.version });
                         return Ok(());
                     }
                     self.check_limits()?;
@@ -155,7 +155,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    /// One step of a rank: what follows from where its CPU has come to.
+    /// One step of a rank, from the present state of its CPU.
     fn step(&mut self, rank: u32) -> Result<Next, SimError> {
         let now = self.queue.now();
         let cpu = &self.cpu;
@@ -276,11 +276,12 @@ impl<'a, P: Protocol> World<'a, P> {
         match work {
             Work::Send { to: RankId(to), context, packet, data: memory } => {
                 let len = if let Packet::Eager { len, .. } = packet { len } else { 0 };
-                let parcel = self.network.post(rank, to, Load::Packet { context, packet, data: len }, queue);
+                let transfer =
+                    self.network.post(rank, to, Load::Packet { context, packet, data: len }, queue);
                 if let (Some(flights), Some(data), Packet::Eager { .. }, Some(memory)) =
                     (&mut self.flights, &process.data, packet, memory)
                 {
-                    flights.eager.insert(parcel, data.bytes(memory, len).to_vec());
+                    flights.eager.insert(transfer, data.bytes(memory, len).to_vec());
                 }
             }
             Work::Write { to: RankId(to), context, from, into, len, notice, request, .. } => {
@@ -322,10 +323,11 @@ impl<'a, P: Protocol> World<'a, P> {
         Ok(())
     }
 
-    fn deliver(&mut self, parcel: u32) -> Result<(), SimError> {
-        let Parcel { from, to, load, .. } = self.network.deliver(parcel, &mut self.queue, &mut self.record);
+    fn deliver(&mut self, transfer: u32) -> Result<(), SimError> {
+        let Transfer { from, to, load, .. } =
+            self.network.deliver(transfer, &mut self.queue, &mut self.record);
         if self.flights.is_some() {
-            self.land(parcel, (from, to), &load);
+            self.land(transfer, (from, to), &load);
         }
         match load {
             Load::Packet { context, packet, .. } => {
@@ -338,10 +340,10 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     /// The bytes of what is delivered are where they belong.
-    fn land(&mut self, parcel: u32, (from, to): (u32, u32), load: &Load) {
+    fn land(&mut self, transfer: u32, (from, to): (u32, u32), load: &Load) {
         let Some(flights) = &mut self.flights else { return };
         let (eager, moved) = match load {
-            Load::Packet { packet: Packet::Eager { .. }, .. } => (flights.eager.remove(&parcel), None),
+            Load::Packet { packet: Packet::Eager { .. }, .. } => (flights.eager.remove(&transfer), None),
             Load::Write { request, len } => (None, flights.writes.remove(&(from, *request)).zip(Some(*len))),
             Load::ReadData { request, len, .. } => {
                 (None, flights.reads.remove(&(to, *request)).zip(Some(*len)))
@@ -360,7 +362,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
     }
 
-    /// Something is in a rank's inbox.
+    /// An event has arrived in a rank's inbox.
     fn arrive(&mut self, rank: u32, event: Event) -> Result<(), SimError> {
         let process = &mut self.processes[rank as usize];
         process.inbox.push_back(event);
@@ -383,7 +385,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let core = &mut self.cores[rank as usize];
         if let Some(thread) = self.thread.filter(|_| !core.woken) {
             core.woken = true;
-            self.queue.add(self.queue.now() + thread.wake_ns, What::Wake { rank });
+            self.queue.add(self.queue.now() + thread.wake_ns, Occurrence::Wake { rank });
         }
     }
 
@@ -403,7 +405,7 @@ impl<'a, P: Protocol> World<'a, P> {
         core.busy = Some((State::Library, now));
         (process.phase, process.goal) = (Phase::Library, Goal::Resume);
         let until = now + thread.switch_ns;
-        self.queue.add(until, What::Cpu { rank, version: core.version });
+        self.queue.add(until, Occurrence::Cpu { rank, version: core.version });
         Ok(())
     }
 
@@ -433,13 +435,14 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 }
 
-/// What an output costs the CPU.
+/// The cost of an output for the CPU.
 fn cost(cpu: &Cpu, work: &Work) -> u64 {
     match work {
         Work::Send { packet: Packet::Eager { len, .. }, .. } => cpu.post_ns + copy_ns(cpu, *len),
         Work::Send { .. } | Work::Write { .. } | Work::Read { .. } => cpu.post_ns,
         Work::Place { len, .. } | Work::Keep { len, .. } | Work::Take { len, .. } => copy_ns(cpu, *len),
-        // A combination costs what a copy does: it reads one operand more, and computes while it waits for them.
+        // A combination costs as much as a copy: it reads one more operand, and computes while it waits for the
+        // operands.
         Work::Copy { len, .. } | Work::Combine { len, .. } => copy_ns(cpu, *len),
         Work::Complete { .. } => 0,
     }

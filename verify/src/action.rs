@@ -1,6 +1,6 @@
-//! The steps of an execution.
+//! The actions that are possible in a state.
 
-use crate::network::Route;
+use crate::network::Channel;
 use crate::program::Ordinal;
 
 /// What can happen next.
@@ -13,13 +13,12 @@ pub enum Action {
         /// What it chooses, where there is a choice.
         choice: Choice,
     },
-    /// The oldest thing on a route comes out.
-    Land(Route),
-    /// Something on a route comes out before `place` older ones (only when connections are taken not to be
-    /// ordered).
+    /// The oldest item of a channel comes out.
+    Land(Channel),
+    /// An item of a channel comes out before `place` older ones (only if connections are assumed not to keep order).
     Overtake {
-        /// On this route.
-        route: Route,
+        /// On this channel.
+        channel: Channel,
         /// How many older ones.
         place: usize,
     },
@@ -37,7 +36,7 @@ impl Action {
     pub fn rank(self) -> u16 {
         match self {
             Self::Step { rank, .. } | Self::Announce { rank, .. } => rank,
-            Self::Land(route) | Self::Overtake { route, .. } => route.at,
+            Self::Land(channel) | Self::Overtake { channel, .. } => channel.at,
         }
     }
 }
@@ -45,7 +44,7 @@ impl Action {
 /// A choice that the environment makes for a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
-    /// A test that succeeds, a send that uses what it may.
+    /// A test that succeeds, a send that may write into an announced receive, and every other act.
     Plain,
     /// A test that fails though the request is complete.
     Fail,

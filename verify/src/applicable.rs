@@ -1,12 +1,12 @@
-//! What each check speaks of: that nothing was violated where nothing could be is no proof.
+//! Whether a check applies to a scenario. Where nothing could be violated, no violation is no proof.
 
 use carrousel_program::Aspects;
 use carrousel_scenario::Check;
 
-/// Whether a check speaks of something that a scenario with these statements has.
+/// Whether a scenario with these statements has something that a check is about.
 pub(crate) fn is_applicable(check: Check, statements: &Aspects) -> bool {
     match check {
-        // At a value that leaves its range, which only the run shows, a rank cannot go on.
+        // A rank cannot go on at a value that leaves its range, which only an execution shows.
         Check::DeadlockFreedom => statements.waits || statements.asks_for_messages,
         // A message that a receive could get.
         Check::MatchingOrder => statements.sends && statements.receives,
@@ -26,7 +26,7 @@ mod tests {
     use carrousel_program::aspects;
     use carrousel_scenario::load;
 
-    /// The checks that speak of something in a program of three ranks.
+    /// The checks that apply to a program of three ranks.
     fn applicable(program: &str) -> Vec<&'static str> {
         let text = format!("ranks 3\nwindow w 64\nrank 0\n{program}\n");
         let scenario = load("f", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));

@@ -1,23 +1,23 @@
-//! One step under way: the rank at which it happens, and the job around it.
+//! The context of a step: the rank at which it happens, and the job around it.
 
 use crate::model::Model;
 use crate::network::Message;
 use crate::program::{Ordinal, Start};
 use crate::state::State;
-use crate::violation::{Note, Wrong};
+use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::{Call, Context, Envelope, Pattern, Protocol, RankId, mpi};
 use carrousel_scenario::Check;
 
-/// One step under way at one rank.
-pub(crate) struct Turn<'a, P: Protocol> {
+/// A step at one rank, while it is carried out.
+pub(crate) struct StepContext<'a, P: Protocol> {
     pub(crate) model: &'a Model<P>,
     pub(crate) state: &'a mut State<P>,
     pub(crate) me: u16,
 }
 
-impl<P: Protocol> Turn<'_, P> {
-    pub(crate) fn wrong(&mut self, check: Check, note: Note) {
-        self.state.wrong.push(Wrong { check, note });
+impl<P: Protocol> StepContext<'_, P> {
+    pub(crate) fn violates(&mut self, check: Check, kind: ViolationKind) {
+        self.state.violations.push(Violation { check, kind });
     }
 
     pub(crate) fn start_of(&self, rank: u16, ordinal: Ordinal) -> Start {
@@ -34,7 +34,7 @@ impl<P: Protocol> Turn<'_, P> {
         }
     }
 
-    /// The 8 bytes that a message has beside its own.
+    /// The 8 bytes that travel with a message's own, if it has them.
     pub(crate) fn data_of(&self, message: Message) -> Option<u64> {
         match self.start_of(message.from, message.send).call() {
             Call::Send(send) => send.data,

@@ -4,9 +4,10 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::Hash;
 use std::rc::Rc;
 
-/// A shortest cycle through one of `starts`, each followed by one that it waits for, the last by the first;
-/// of those that are equally long, that of the first start. `edges` are whom each waits for: nobody, if it
-/// is not there. Lists that many share, as those of a collective do, are gone through once. `None` if there is no cycle.
+/// A shortest cycle through one of `starts`, each followed by one that it waits for, the last by the first; of those
+/// that are equally long, that of the first start. `edges` has the nodes that each waits for; a node without an entry
+/// waits for none. Lists that many nodes share, as those of a collective do, are gone through once. `None` if there
+/// is no cycle.
 pub fn shortest<N: Copy + Eq + Hash>(
     starts: impl IntoIterator<Item = N>,
     edges: &HashMap<N, Vec<Rc<[N]>>>,

@@ -1,11 +1,11 @@
-//! Running an exploration to its end, or to a bound.
+//! The exploration of a model, to its end or to a bound.
 
-pub use crate::limits::{Footprint, Limits, Progress, Stopped};
+pub use crate::limits::{Footprint, Limits, SearchProgress, Stopped};
 
 use crate::action::Action;
 use crate::model::{Model, PROMISES, Settings};
 use crate::program::Job;
-use crate::search::Reached;
+use crate::search::CoverPoint;
 use crate::state::State;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
@@ -22,14 +22,14 @@ pub struct Path<P: Protocol> {
 }
 
 /// What an exploration found.
-pub struct Outcome<P: Protocol> {
-    /// All was explored.
+pub struct SearchOutcome<P: Protocol> {
+    /// All states were explored.
     pub exhaustive: bool,
-    /// Why not.
+    /// The bound at which the exploration has ended, if it has not explored all.
     pub stopped: Option<Stopped>,
     /// Distinct states.
     pub states: u64,
-    /// States generated, the same one several times.
+    /// States generated; a state that is reached in several ways counts several times.
     pub generated: u64,
     /// Length of the longest shortest path.
     pub depth: u64,
@@ -39,21 +39,21 @@ pub struct Outcome<P: Protocol> {
     pub violations: Vec<(Check, Path<P>)>,
     /// A broken promise of the library, with a path.
     pub broken: Option<Path<P>>,
-    /// How often each thing was met.
-    pub reached: [u64; Reached::ALL.len()],
+    /// How often each situation was met.
+    pub reached: [u64; CoverPoint::ALL.len()],
 }
 
 /// Explores all executions of `jobs`.
-pub fn explore<P: Protocol>(jobs: Arc<[Job]>, settings: Settings, limits: &Limits<'_>) -> Outcome<P> {
+pub fn explore<P: Protocol>(jobs: Arc<[Job]>, settings: Settings, limits: &Limits<'_>) -> SearchOutcome<P> {
     search(Model::new(jobs, settings), limits, None)
 }
 
-/// Explores what a model has to offer; with `max_depth`, only states whose path has fewer states than that.
+/// Explores a model; with `max_depth`, only states whose path has fewer states than that.
 pub(crate) fn search<P: Protocol>(
     model: Model<P>,
     limits: &Limits<'_>,
     max_depth: Option<NonZeroUsize>,
-) -> Outcome<P> {
+) -> SearchOutcome<P> {
     let shared = Arc::clone(model.shared());
     let began = Instant::now();
     let mut builder = model.checker().threads(limits.threads.max(1));
@@ -67,10 +67,10 @@ pub(crate) fn search<P: Protocol>(
     };
     let stopped = limits.watch(&shared.stop, || checker.is_done(), count);
     let checker = checker.join();
-    // Without one of these reasons, the search has stopped itself: it has what it was to find, or is at its bound.
+    // Otherwise the search may have stopped itself at its own bound.
     let stopped = stopped.or(shared.is_beyond().then_some(Stopped::States));
-    // Paths are found by walking the model again, which must not be stopped for that, nor counted.
-    let reached = Reached::ALL.map(|what| shared.reached(what));
+    // Paths are found by walking the model again, which must be neither stopped nor counted.
+    let reached = CoverPoint::ALL.map(|what| shared.reached(what));
     shared.end();
     let mut discoveries = checker.discoveries();
     let path = |path: stateright::Path<_, _>| Path { steps: path.into_vec() };
@@ -78,7 +78,7 @@ pub(crate) fn search<P: Protocol>(
     let mut violations: Vec<(Check, Path<P>)> =
         discoveries.into_iter().filter_map(|(name, steps)| Some((name.parse().ok()?, path(steps)))).collect();
     violations.sort_by_key(|(check, _)| *check);
-    Outcome {
+    SearchOutcome {
         exhaustive: stopped.is_none() && max_depth.is_none(),
         stopped,
         states: checker.unique_state_count() as u64,

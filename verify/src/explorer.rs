@@ -13,7 +13,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// What states and steps are told with.
+/// The names that states and steps are told with.
 struct Source {
     job: Job,
     scenario: Scenario,
@@ -32,76 +32,76 @@ impl<P: Protocol> Explorer<P> {
         Self { model, source: Arc::new(Source { job, scenario }) }
     }
 
-    fn show(&self, state: State<P>) -> Shown<P> {
-        Shown { state, source: Arc::clone(&self.source) }
+    fn show(&self, state: State<P>) -> ShownState<P> {
+        ShownState { state, source: Arc::clone(&self.source) }
     }
 
-    fn keeps_promises(&self, shown: &Shown<P>) -> bool {
+    fn keeps_promises(&self, shown: &ShownState<P>) -> bool {
         self.model.keeps_promises(&shown.state)
     }
 
-    fn holds(&self, shown: &Shown<P>, check: Check) -> bool {
+    fn holds(&self, shown: &ShownState<P>, check: Check) -> bool {
         self.model.holds(&shown.state, check)
     }
 }
 
-/// A state that prints as what a person sees in it.
+/// A state that prints as sentences.
 #[derive(Clone)]
-pub(crate) struct Shown<P: Protocol> {
+pub(crate) struct ShownState<P: Protocol> {
     state: State<P>,
     source: Arc<Source>,
 }
 
-impl<P: Protocol> fmt::Debug for Shown<P> {
+impl<P: Protocol> fmt::Debug for ShownState<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&situation(&self.source.job, Some(&self.source.scenario), &self.state))
     }
 }
 
-impl<P: Protocol> PartialEq for Shown<P> {
+impl<P: Protocol> PartialEq for ShownState<P> {
     fn eq(&self, other: &Self) -> bool {
         self.state == other.state
     }
 }
 
-impl<P: Protocol> Hash for Shown<P> {
+impl<P: Protocol> Hash for ShownState<P> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.state.hash(state);
     }
 }
 
-/// A step between two states, which prints as what happens.
+/// A step between two states, which prints as a sentence.
 #[derive(Clone)]
-pub(crate) struct Deed<P: Protocol> {
+pub(crate) struct ShownAction<P: Protocol> {
     action: Action,
     before: Arc<State<P>>,
     after: State<P>,
     source: Arc<Source>,
 }
 
-impl<P: Protocol> fmt::Debug for Deed<P> {
+impl<P: Protocol> fmt::Debug for ShownAction<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Source { job, scenario } = &*self.source;
-        let Some(told) = step(job, Some(scenario), &self.before, self.action, &self.after) else {
+        let Some(narrated) = step(job, Some(scenario), &self.before, self.action, &self.after) else {
             return Ok(());
         };
-        match (told.rank, told.line) {
-            (Some(rank), Some(line)) => write!(f, "rank {rank}, line {line}: {}", told.what),
-            (Some(rank), None) => write!(f, "rank {rank}: {}", told.what),
-            (None, _) => f.write_str(&told.what),
+        match (narrated.rank, narrated.line) {
+            (Some(rank), Some(line)) => write!(f, "rank {rank}, line {line}: {}", narrated.what),
+            (Some(rank), None) => write!(f, "rank {rank}: {}", narrated.what),
+            (None, _) => f.write_str(&narrated.what),
         }
     }
 }
 
-impl<P: Protocol> PartialEq for Deed<P> {
+impl<P: Protocol> PartialEq for ShownAction<P> {
     fn eq(&self, other: &Self) -> bool {
         self.action == other.action && self.before == other.before
     }
 }
 
 impl<P: Protocol> stateright::Model for Explorer<P> {
-    type State = Shown<P>;
-    type Action = Deed<P>;
+    type State = ShownState<P>;
+    type Action = ShownAction<P>;
 
     fn init_states(&self) -> Vec<Self::State> {
         self.model.init_states().into_iter().map(|state| self.show(state)).collect()
@@ -113,27 +113,27 @@ impl<P: Protocol> stateright::Model for Explorer<P> {
         let before = Arc::new(shown.state.clone());
         actions.extend(possible.into_iter().filter_map(|action| {
             let after = self.model.next_state(&shown.state, action)?;
-            Some(Deed { action, before: Arc::clone(&before), after, source: Arc::clone(&self.source) })
+            Some(ShownAction { action, before: Arc::clone(&before), after, source: Arc::clone(&self.source) })
         }));
     }
 
-    fn next_state(&self, _: &Self::State, deed: Self::Action) -> Option<Self::State> {
-        Some(self.show(deed.after))
+    fn next_state(&self, _: &Self::State, action: Self::Action) -> Option<Self::State> {
+        Some(self.show(action.after))
     }
 
-    fn format_step(&self, _: &Self::State, deed: Self::Action) -> Option<String> {
-        Some(format!("{deed:?}\n\n{:?}", self.show(deed.after.clone())))
+    fn format_step(&self, _: &Self::State, action: Self::Action) -> Option<String> {
+        Some(format!("{action:?}\n\n{:?}", self.show(action.after.clone())))
     }
 
     fn as_svg(&self, path: stateright::Path<Self::State, Self::Action>) -> Option<String> {
         let steps = path.into_vec().into_iter();
-        let steps = steps.map(|(shown, deed)| (shown.state, deed.map(|deed| deed.action))).collect();
+        let steps = steps.map(|(shown, action)| (shown.state, action.map(|action| action.action))).collect();
         let chart = picture(&self.source.job, Some(&self.source.scenario), &Path { steps })?;
         Some(chart.svg())
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        properties!(Self, Shown<P>, Self::keeps_promises, Self::holds)
+        properties!(Self, ShownState<P>, Self::keeps_promises, Self::holds)
     }
 }
 
@@ -165,10 +165,10 @@ rank 1
         loop {
             let mut actions = Vec::new();
             explorer.actions(&shown, &mut actions);
-            let Some(deed) = actions.first().cloned() else { return said };
-            said.push(explorer.format_action(&deed));
-            let outcome = explorer.format_step(&shown, deed.clone());
-            let Some(next) = explorer.next_state(&shown, deed) else { return said };
+            let Some(action) = actions.first().cloned() else { return said };
+            said.push(explorer.format_action(&action));
+            let outcome = explorer.format_step(&shown, action.clone());
+            let Some(next) = explorer.next_state(&shown, action) else { return said };
             shown = next;
             said.push(format!("{shown:#?}"));
             assert!(outcome.is_some_and(|outcome| outcome.ends_with(&format!("{shown:?}"))));

@@ -1,4 +1,4 @@
-//! What can be said of a job without running it: which ends of which flows a rank may still use.
+//! Facts about a job that hold in every execution: which ends of which flows a rank may still use.
 
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
 use carrousel_rank::{ANNOUNCED_FROM, Call, Rank, RankId, Source, Speculation, Transfer, cost, mpi};
@@ -12,12 +12,12 @@ pub(crate) struct Facts {
     writes_end_silently: bool,
     release: Release,
     may_exceed_window: bool,
-    /// Ranks that may send a message without anything to transfer to whomever their program says when it runs.
+    /// Ranks that may send a message without data to a receiver that is known only at run time.
     empty_to_any: Vec<u16>,
 }
 
-/// For each peer the last step that is about it. What is about whomever the program says when it runs is about all, and kept
-/// once: there may be as many programs as peers.
+/// For each peer the last step that is about it. A step whose peer is known only at run time is about all peers, and
+/// kept once: there may be as many programs as peers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastStep {
     named: BTreeMap<u16, u16>,
@@ -35,7 +35,7 @@ impl LastStep {
         self.named.values().copied().max().max(self.all)
     }
 
-    /// Steps come in their order.
+    /// Steps have to be added in the order of the program.
     fn add(&mut self, peer: Option<u16>, pc: u16) {
         match peer {
             Some(peer) => drop(self.named.insert(peer, pc)),
@@ -69,33 +69,34 @@ pub(crate) struct RankFacts {
     pub(crate) last_send: LastStep,
     /// The last step that receives from each rank by name, or cancels such a receive.
     pub(crate) last_receive: LastStep,
-    /// The last step that receives from any source, or finds a message of any source for the program to ask about.
+    /// The last step that receives from any source, or probes for a message from any source that a later statement
+    /// asks about.
     pub(crate) last_from_any: Option<u16>,
     /// It claims messages.
     claims: bool,
     /// The last test.
     pub(crate) last_test: Option<u16>,
-    /// The last step, or the end, before which more receives may be posted than those that are announced: what takes one
-    /// of the oldest lets another one be announced, whomever that is from.
+    /// The last step, or the end, before which more receives may be posted than are announced at a time. There, a
+    /// message that takes one of the oldest lets another receive be announced, whatever its source.
     pub(crate) last_crowded: Option<u16>,
     /// The collectives: the steps that enter them, and their requests.
     pub(crate) collectives: Vec<(u16, Ordinal)>,
     /// Ranks whose messages may meet an announcement, or a cancellation: the order of events at an end
     /// of such a flow matters. All other flows come to the same end in every order.
     ordered_from: Several,
-    /// Of these, those whose messages may be answered in the call that posts their receive.
+    /// The ranks of `ordered_from` whose messages may be answered in the call that posts their receive.
     answers_posts_from: Several,
 }
 
 impl Facts {
-    /// What protocol `P` makes of a job.
+    /// The facts about a job under protocol `P`.
     pub(crate) fn new<P: Protocol>(job: &Job) -> Self {
         let notice = P::NOTICE;
-        // Under the other rules a receive that takes an RTS says so.
+        // Under the other rules a receive acknowledges the RTS that it takes.
         let acknowledges = notice != Notice::FinBehindWrite;
         let mut ranks: Vec<RankFacts> =
             job.ranks.iter().map(|program| RankFacts::new(program, job)).collect();
-        // By whom each is sent what has nothing to transfer; `None`: whoever the program says when it runs.
+        // The senders of messages without data, by receiver; `None` if that is known only at run time.
         let mut empty_to: BTreeMap<Option<u16>, Vec<u16>> = BTreeMap::new();
         for (rank, program) in job.ranks.iter().enumerate() {
             for to in empty_sends(program) {
@@ -118,42 +119,42 @@ impl Facts {
         Self { ranks, writes_end_silently, release: P::RELEASE, may_exceed_window, empty_to_any }
     }
 
-    /// Whether the completion of a write concerns its request only: everything was said behind the data,
-    /// and the flow has forgotten the message when it was written.
+    /// Whether the completion of a write concerns its request only: the notice travels behind the data, and the flow
+    /// has forgotten the message by then.
     pub(crate) fn writes_end_silently(&self) -> bool {
         self.writes_end_silently
     }
 
-    /// Whether the completion of a read concerns its request only: everything was said behind the data.
+    /// Whether the completion of a read concerns its request only: the notice travels behind the data.
     pub(crate) fn reads_end_silently(&self) -> bool {
         self.release == Release::DoneBehindRead
     }
 
-    /// Whether a sender may have its buffer back while that is being read: reads and packets, of which neither waits
-    /// for the other elsewhere, are in conflict then.
+    /// Whether a sender may have its buffer back while it is being read. Reads and packets are in conflict then,
+    /// which are independent otherwise.
     pub(crate) fn reads_race(&self) -> bool {
         self.release == Release::DoneBesideRead
     }
 
-    /// Whether some message may find no room at its receiver, so that what it does depends on what has been said about
-    /// earlier ones: the reduction takes sends by their size and mode for what they are.
+    /// Whether some message may exceed the eager window of its receiver. How it is sent then depends on earlier
+    /// arrivals, and the reduction assumes that it depends on size and mode alone.
     pub(crate) fn may_exceed_window(&self) -> bool {
         self.may_exceed_window
     }
 
-    /// Whether some rank claims messages: the reduction knows nothing of what is decided then.
+    /// Whether some rank claims messages, about which the reduction knows nothing.
     pub(crate) fn claims(&self) -> bool {
         self.ranks.iter().any(|rank| rank.claims)
     }
 
-    /// Whether posting a receive may send something back, so that its order with announcements matters.
+    /// Whether posting a receive from a rank may send an answer, so that its order with announcements matters.
     pub(crate) fn answers_posts(&self, from: u16, to: u16) -> bool {
         let facts = self.rank(to);
         facts.answers_posts_from.contains(from)
             || facts.ordered_from.contains(from) && self.empty_to_any.binary_search(&from).is_ok()
     }
 
-    /// Whether posting a receive from any source may.
+    /// Whether posting a receive from any source may send an answer.
     pub(crate) fn answers_some_posts(&self, to: u16) -> bool {
         let facts = self.rank(to);
         !facts.answers_posts_from.is_empty()
@@ -205,7 +206,7 @@ impl RankFacts {
                         facts.last_from_any = Some(pc);
                     }
                 }
-                // Of a claim, which is irreducible.
+                // The end of a claim, of which jobs are not reduced.
                 Act::ReceiveClaimed(_) | Act::Discard(_) => {}
                 Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => {}
             }
@@ -225,7 +226,7 @@ impl RankFacts {
         self.collectives.partition_point(|(step, _)| *step < pc)
     }
 
-    /// How many collectives there are before the one of this request.
+    /// The number of the collective of this request, from 0.
     pub(crate) fn number_of(&self, collective: Ordinal) -> usize {
         self.collectives.partition_point(|(_, request)| *request < collective)
     }
@@ -245,7 +246,7 @@ impl RankFacts {
         }
     }
 
-    /// A receive from a rank, or from one that only an execution knows.
+    /// A receive from a rank, or from one that is known only at run time.
     fn receive(&mut self, pc: u16, from: Option<u16>, len: u64, job: &Job) {
         self.last_receive.add(from, pc);
         let announced = job.options.speculation != Speculation::Off && len > job.options.eager_threshold;
@@ -255,7 +256,7 @@ impl RankFacts {
         }
     }
 
-    /// A start with values that only an execution has: it may be of any peer, and of any size.
+    /// A start whose values are known only at run time: its peer may be any, and its size, too.
     fn later(&mut self, pc: u16, later: &Later, job: &Job) {
         if later.sends {
             self.last_send.add(later.to().map(|to| to as u16), pc);
@@ -273,8 +274,8 @@ impl RankFacts {
     }
 }
 
-/// The last step, or the end, before which more receives may be posted than those that are announced: every one that the
-/// program has started and not waited for, and one of each such collective.
+/// The last step, or the end, before which more receives may be posted than are announced at a time. Every receive
+/// that the program has started and not waited for counts, and one for each such collective.
 fn last_crowded(program: &Program, job: &Job) -> Option<u16> {
     if job.options.speculation == Speculation::Off {
         return None;
@@ -306,7 +307,7 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
     let process =
         Rank::<P>::new(RankId(rank.into()), &carrousel_rank::Job { ranks: job.ranks.len() as u32 }, options);
     let mut sent: BTreeMap<(bool, u32), u64> = BTreeMap::new();
-    // By the application to whomever it says when it runs.
+    // Eager bytes of messages whose receiver is known only at run time.
     let mut sent_to_any = 0_u64;
     let mut send = |collective, to, len| {
         if len <= options.eager_threshold {
@@ -320,7 +321,7 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
             Start::Later(index) => {
                 let later = &program.later[usize::from(index)];
                 if later.sends && !later.is_synchronous() {
-                    // It may be to every rank, and of every size, that it does not rule out.
+                    // Its receiver may be any rank, and its size any, unless the outline says more.
                     let len = later.len().unwrap_or(options.eager_threshold);
                     match later.to() {
                         Some(to) => send(false, to, len),
@@ -350,8 +351,8 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
     sent.iter().map(most).chain([sent_to_any]).any(|sum| sum > options.eager_window)
 }
 
-/// To whom a program may send a message by RTS that has nothing to transfer, which is answered at once; `None`: to whomever
-/// it says when it runs.
+/// The receivers of messages that a program may send by RTS without data, which are answered at once; `None` for one
+/// that is known only at run time.
 fn empty_sends(program: &Program) -> impl Iterator<Item = Option<u16>> {
     program.starts.iter().filter_map(|start| match *start {
         Start::Send { to, len: 0, synchronous: true, .. } => Some(Some(to as u16)),
@@ -364,7 +365,7 @@ fn empty_sends(program: &Program) -> impl Iterator<Item = Option<u16>> {
     })
 }
 
-/// Whether a rank may take a message by RTS without a transfer that it has to wait for: it answers at once.
+/// Whether a rank may take a message by RTS and answer at once, without a transfer to wait for.
 fn may_take_nothing(job: &Job, rank: u16) -> bool {
     let program = &job.ranks[usize::from(rank)];
     let empty_receive = program.starts.iter().any(|start| match *start {

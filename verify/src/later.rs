@@ -1,8 +1,8 @@
-//! Statements with `source(NAME)` and `tag(NAME)`: what they start is known when their rank gets to them.
+//! Statements with `source(NAME)` and `tag(NAME)`, whose values are known when their rank reaches them.
 //!
 //! What a rank knows of messages is part of its state ([`Proc::received`]), as long as a statement may ask for it.
-//! What it has started with such values is kept with the state of the job ([`State::begun`]), as long as the request
-//! or its message is there. Without an execution, only what the outline of the statement says is known of it.
+//! Requests that were started with such values are kept with the state of the job ([`State::begun`]), as long as the
+//! request or its message exists. Before that, only the outline of the statement is known.
 
 use crate::network::Message;
 use crate::program::{Act, Later, Ordinal, Program, Sought, Start, number_of};
@@ -11,12 +11,12 @@ use carrousel_program::{Action, Operation, Received, RequestId, ValueError};
 use carrousel_rank::{Protocol, Source, TagSelector};
 
 impl Later {
-    /// What it does; an error if a value leaves its range.
+    /// The action of the statement; an error if a value leaves its range.
     fn action<P: Protocol>(&self, proc: &Proc<P>) -> Result<Action<'static>, ValueError> {
         self.deferred.resolve(|name| proc.message_of(name))
     }
 
-    /// What it starts.
+    /// The start of the request.
     pub(crate) fn start<P: Protocol>(&self, proc: &Proc<P>) -> Option<Start> {
         let is_it = |operation: &Operation| matches!(operation, Operation::Send(_)) == self.sends;
         let operation = self.action(proc).ok()?.operations().find(is_it)?;
@@ -24,7 +24,7 @@ impl Later {
     }
 }
 
-/// What an act asks messages for.
+/// The statement of an act that asks messages for its values.
 pub(crate) fn later_of<'a>(program: &'a Program, act: &Act) -> Option<&'a Later> {
     let index = match *act {
         Act::Start(ordinal) => match program.starts[usize::from(ordinal)] {
@@ -68,7 +68,7 @@ impl<P: Protocol> Proc<P> {
         Some(self.received[at].1)
     }
 
-    /// A name stands for this message from now on.
+    /// Makes a name stand for a message.
     pub(crate) fn learn(&mut self, name: RequestId, message: Received) {
         match self.received.binary_search_by_key(&name, |(name, _)| *name) {
             Ok(at) => self.received[at].1 = message,
@@ -78,20 +78,21 @@ impl<P: Protocol> Proc<P> {
 }
 
 impl<P: Protocol> State<P> {
-    /// What a rank has started with values of messages.
+    /// The start of a request whose values came from messages.
     pub(crate) fn begun_start(&self, rank: u16, ordinal: Ordinal) -> Option<Start> {
         let at =
             self.begun.binary_search_by_key(&(rank, ordinal), |(rank, ordinal, _)| (*rank, *ordinal)).ok()?;
         Some(self.begun[at].2)
     }
 
-    /// A rank starts a request with values of messages.
+    /// Keeps the start of a request whose values came from messages.
     pub(crate) fn begin(&mut self, rank: u16, ordinal: Ordinal, start: Start) {
         let at = self.begun.partition_point(|(other, number, _)| (*other, *number) < (rank, ordinal));
         self.begun.insert(at, (rank, ordinal, start));
     }
 
-    /// Forgets what has been started of which nothing is left: states that differ in that are one.
+    /// Forgets requests of which neither the request nor the message is left, so that states that differ in nothing
+    /// else are one.
     pub(crate) fn forget_what_is_over(&mut self) {
         if !self.begun.is_empty() {
             let mut begun = std::mem::take(&mut self.begun);
@@ -110,6 +111,6 @@ impl<P: Protocol> State<P> {
         };
         self.procs[usize::from(rank)].is_open(ordinal)
             || self.procs.iter().any(|proc| holds(proc))
-            || self.network.iter().any(|(_, flight)| flight.message() == Some(message))
+            || self.network.iter().any(|(_, item)| item.message() == Some(message))
     }
 }

@@ -1,23 +1,22 @@
 //! Explores every execution of a communication pattern over the real protocol state machines.
 //!
-//! **Promises.** The type that is explored is [`carrousel_rank::Rank`], the one that runs in production.
-//! Beside it stands MPI's matching in its plainest form, and a network that is at least as permissive as
-//! any real one: each packet and each completion may take any time, only what the contract orders is
-//! ordered. A verdict of *proven* means that no execution violates the check; a counterexample is a
-//! shortest execution that does. When a bound was hit, the verdict is *inconclusive*.
+//! **Promises.** The type that is explored is [`carrousel_rank::Rank`], the one that runs in production. An oracle,
+//! MPI's matching in its plainest form, says what it should have done. The network is at least as permissive as any
+//! real one: each packet and each completion may take any time, and only what the contract orders is ordered. A
+//! verdict of *proven* means that no execution violates the check; a counterexample is a shortest execution that
+//! does. When a bound was hit, the verdict is *inconclusive*.
 //!
-//! **Its limits.** States are told apart by a 64-bit fingerprint of 64-bit fingerprints of their ranks: among
-//! n states two of them collide, and one is left out, with a probability of about n² / 2^64 (less than one
-//! in 100,000 for 10 million states). Liveness is "no reachable state without successors has an unfinished
-//! rank", which is sound because no execution is infinite: each step consumes a statement or something in
-//! flight, and what it sends in turn is bounded. Announcements are the one thing that is never owed: a rank
-//! that would need one in order to finish counts as stuck.
+//! **Its limits.** Two states are the same for the search if their 64-bit fingerprints are, which are made of 64-bit
+//! fingerprints of their ranks: among n states two collide, and one of them is left out, with a probability of about
+//! n² / 2^64 (less than one in 100,000 for 10 million states). Liveness is "no reachable state without successors has
+//! an unfinished rank", which is sound because no execution is infinite: each step consumes a statement or something
+//! in flight, and what it sends in turn is bounded. Only announcements are never owed: a rank that needs one in order
+//! to finish counts as stuck.
 //!
 //! **Leaves to others.** The language of scenarios, and what a terminal looks like.
 //! **Entry point.** [`run::check`] for a scenario, [`suite::rendezvous`] for every program up to a bound,
-//! [`suite::memory`] for registered memory, [`suite::link`] for connections, [`replay::check`] for what a real job
-//! has recorded;
-//! begin reading at [`state::State`], then [`action::Action`] and `reduce`.
+//! [`suite::memory`] for registered memory, [`suite::link`] for connections, [`replay::check`] for the trace of a
+//! real job; begin reading at [`state::State`], then [`action::Action`] and `reduce`.
 //!
 //! ```
 //! use carrousel_verify::report::Verdict;
@@ -39,7 +38,6 @@ pub mod explain;
 pub mod explore;
 mod explorer;
 mod facts;
-mod judge;
 mod later;
 mod limits;
 pub mod link;
@@ -47,6 +45,7 @@ mod machine;
 pub mod memory;
 pub mod model;
 pub mod network;
+mod oracle;
 pub mod outcome;
 pub mod program;
 pub mod progress;

@@ -1,11 +1,11 @@
-//! How far an exploration may go, and why one ended before its end.
+//! The limits of an exploration, and the reasons to end one early.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Bounds and means of an exploration.
+/// Limits and means of an exploration.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
     /// Threads that explore.
@@ -14,10 +14,10 @@ pub struct Limits<'a> {
     pub max_states: Option<u64>,
     /// Memory, at most.
     pub memory: Footprint,
-    /// Set by others when the search has to end.
+    /// Set by the caller when the search has to end.
     pub interrupt: Option<&'a AtomicBool>,
-    /// Told now and then how far the exploration is.
-    pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
+    /// Called now and then with the progress of the exploration.
+    pub progress: Option<&'a (dyn Fn(SearchProgress) + Sync)>,
 }
 
 impl Default for Limits<'_> {
@@ -26,7 +26,7 @@ impl Default for Limits<'_> {
     }
 }
 
-/// Bytes of this whole process, each kind as the system counts it.
+/// Memory of this process in bytes, each kind as the system counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     /// Resident bytes.
@@ -38,7 +38,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    /// What this process has, where the system tells.
+    /// The memory of this process, where the system reports it.
     pub fn of_process() -> Self {
         fs::read_to_string("/proc/self/status").map_or(Self::default(), |status| Self::of_status(&status))
     }
@@ -52,10 +52,10 @@ impl Footprint {
         Self { resident: field("VmRSS:"), address_space: field("VmSize:"), data: field("VmData:") }
     }
 
-    /// Whether a process that has this much has to stop for the sake of `most`.
+    /// Whether a process with this much memory has to stop to stay below `most`.
     ///
-    /// Where address space or data run out, an allocation fails and the process is aborted, however little of it would be
-    /// used. A collection that grows doubles, so that what there is has to fit in once more.
+    /// Where address space or data run out, an allocation fails and the process is aborted, even if it would use
+    /// little of the memory. A collection that grows doubles, so the data has to fit a second time.
     fn is_beyond(&self, most: &Self) -> bool {
         let beyond =
             |has: Option<u64>, most: Option<u64>| has.zip(most).is_some_and(|(has, most)| has > most);
@@ -68,10 +68,10 @@ impl Footprint {
 
 /// How far an exploration is.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct SearchProgress {
     /// Distinct states so far.
     pub states: u64,
-    /// States generated so far, the same one several times.
+    /// States generated so far; a state that is reached in several ways counts several times.
     pub generated: u64,
     /// Distinct states whose successors have not been generated.
     pub frontier: u64,
@@ -79,20 +79,20 @@ pub struct Progress {
     pub elapsed: Duration,
 }
 
-/// Why an exploration ended before all was explored.
+/// Why an exploration ended before it had explored all states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stopped {
-    /// It has as many states as it may have.
+    /// It reached the limit of states.
     States,
-    /// It has as much memory as it may have.
+    /// It reached the limit of memory.
     Memory,
-    /// Somebody has asked it to.
+    /// It was interrupted.
     Interrupted,
 }
 
 impl Limits<'_> {
-    /// Why a search has to stop that has so many states.
+    /// The limit that a search with so many states exceeds.
     pub(crate) fn exceeded(&self, states: u64) -> Option<Stopped> {
         if self.is_interrupted() {
             Some(Stopped::Interrupted)
@@ -105,13 +105,13 @@ impl Limits<'_> {
         }
     }
 
-    /// Whether somebody has asked for the end.
+    /// Whether the caller has asked for the end.
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
-    /// Looks after a search until it is done, and has it stop where a limit says so; `count` are its states,
-    /// those generated, and those expanded.
+    /// Watches a search until it is done, and stops it at a limit. `count` returns its distinct states, those
+    /// generated, and those expanded.
     pub(crate) fn watch(
         &self,
         stop: &AtomicBool,
@@ -123,7 +123,7 @@ impl Limits<'_> {
         let mut stopped = None;
         while !is_done() {
             std::thread::sleep(pause);
-            // Memory is looked at so often that little of it goes between two looks.
+            // The limits are checked often enough that little memory is taken in between.
             pause = (pause * 2).min(Duration::from_millis(20));
             let (states, generated, expanded) = count();
             if stopped.is_none() {
@@ -135,10 +135,10 @@ impl Limits<'_> {
             {
                 reported = Instant::now();
                 let frontier = states.saturating_sub(expanded);
-                progress(Progress { states, generated, frontier, elapsed: began.elapsed() });
+                progress(SearchProgress { states, generated, frontier, elapsed: began.elapsed() });
             }
         }
-        // A search that ends between two looks has kept its bounds, or has not.
+        // A search may exceed a limit and end between two checks.
         stopped.or_else(|| self.exceeded(count().0))
     }
 }
@@ -161,7 +161,7 @@ mod tests {
         for most in [nothing, resident(1), address_space(202), data(4)] {
             assert!(!has.is_beyond(&most), "{most:?}");
         }
-        // What there is would not fit in once more.
+        // The data would not fit a second time.
         for most in [resident(0), address_space(201), data(3)] {
             assert!(has.is_beyond(&most), "{most:?}");
         }

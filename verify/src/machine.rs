@@ -1,4 +1,4 @@
-//! The exploration of a machine with what is around it, and a counterexample as a person reads it.
+//! The exploration of a state machine in its environment, and the text of a counterexample.
 
 use crate::explore::{Limits, Stopped};
 use crate::outcome::Outcome;
@@ -9,11 +9,11 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// What a type of rules needs to be in a state.
-pub(crate) trait Rule: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
-impl<R: Clone + Debug + Eq + Hash + Send + Sync + 'static> Rule for R {}
+/// The traits that a type of rules needs as part of a state.
+pub(crate) trait RuleType: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
+impl<R: Clone + Debug + Eq + Hash + Send + Sync + 'static> RuleType for R {}
 
-/// A model that can be told of.
+/// A model whose counterexamples can be told.
 pub(crate) trait Machine:
     Model<State: Clone + Debug + Eq + Hash + Send + Sync, Action: Copy + Debug + PartialEq + Send + Sync>
     + Send
@@ -23,17 +23,17 @@ pub(crate) trait Machine:
 {
     /// The promise that is broken in a state, and how.
     fn broken(&self, state: &Self::State) -> Option<String>;
-    /// Whether nobody waits for anything.
+    /// Whether no rank waits for anything.
     fn is_done(&self, state: &Self::State) -> bool;
-    /// Whether a step is sure to come if nothing else does: a fault, or a wish of the application, is not.
+    /// Whether a step is sure to happen if no other does. A fault, or a call of the application, is not.
     fn is_owed(&self, action: Self::Action) -> bool;
-    /// What one step is.
+    /// One step as a sentence.
     fn line(&self, before: &Self::State, action: Self::Action, after: &Self::State) -> String;
-    /// What was met so far.
+    /// How often each situation was met so far.
     fn met(&self) -> Vec<(&'static str, u64)>;
-    /// Set when the search has to end: no more actions are named then.
+    /// Set when the search has to end: the model names no more actions then.
     fn stop(&self) -> &AtomicBool;
-    /// The ranks that wait, for the report that nothing helps.
+    /// The ranks that wait for ever in a state, as a sentence.
     fn stuck(&self, state: &Self::State) -> String;
 }
 
@@ -42,9 +42,9 @@ pub(crate) fn promises<M: Machine>() -> Vec<Property<M>> {
     vec![Property::always("promises", |model: &M, state: &M::State| model.broken(state).is_none())]
 }
 
-/// Explores all that can happen: no state breaks a promise, and from each of them steps that are owed lead to one
-/// in which nobody waits. That is deadlock freedom where steps repeat, too: whatever was lost by then, once no
-/// more is lost the end is near.
+/// Explores all executions: no state breaks a promise, and from each state, steps that are owed lead to one in which
+/// no rank waits. This is deadlock freedom for models whose steps repeat, too: however many losses there were, once
+/// there are no more, the end can be reached.
 pub(crate) fn explore<M: Machine>(model: M, limits: &Limits<'_>) -> Outcome {
     let began = Instant::now();
     let checker = model.checker().threads(limits.threads.max(1)).spawn_bfs();
@@ -54,7 +54,7 @@ pub(crate) fn explore<M: Machine>(model: M, limits: &Limits<'_>) -> Outcome {
     let (states, generated) = (checker.unique_state_count() as u64, checker.state_count() as u64);
     let model = checker.model();
     let reached = model.met();
-    // What is told is found by walking the model again.
+    // The path of a counterexample is found by walking the model again.
     model.stop().store(false, Ordering::Relaxed);
     let is_kept = checker.discoveries().is_empty();
     let mut broken = None;
@@ -67,7 +67,7 @@ pub(crate) fn explore<M: Machine>(model: M, limits: &Limits<'_>) -> Outcome {
     Outcome { states, generated, seconds: began.elapsed().as_secs_f64(), reached, stopped, broken }
 }
 
-/// After so many states of a graph its limits are looked at.
+/// The limits are checked after so many states of a graph.
 const STATES_BETWEEN_LOOKS: usize = 4096;
 
 /// All states, those that take fewer steps first.

@@ -10,22 +10,23 @@ use crate::facts::Facts;
 use crate::later::{self, later_of, sought};
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
-use crate::search::{Focus, Reached, Shared};
+use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Proc, State};
 use carrousel_rank::{Call, Context, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-/// What an exploration may leave out, and what it adds.
+/// The reductions of an exploration, and the variants of MPI and of the network that it explores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Leave out orders that make no difference, and forget past ones that nobody can tell any more.
+    /// Leave out orders that make no difference, and forget past ones that no rank can observe any more.
     pub reduce: bool,
-    /// The weakest MPI: a standard send may wait for its receive, or not, and a collective for ranks whose data it
-    /// does not need.
+    /// The weakest MPI: a standard send may be buffered or wait for its receive, and a collective may wait for ranks
+    /// whose data it does not need.
     pub portable: bool,
-    /// Connections keep order. They do; rule R1 says that the protocols need it.
+    /// Connections keep order, as real ones do. Rule R1 says that the protocols need it; its ablation switches it
+    /// off.
     pub ordered: bool,
 }
 
@@ -39,12 +40,12 @@ impl Default for Settings {
 pub struct Model<P: Protocol> {
     jobs: Arc<[Job]>,
     facts: Arc<[Facts]>,
-    /// The states in which the jobs begin, once somebody has asked for them.
+    /// The initial states of the jobs, made at the first call that asks for them.
     initial: Arc<OnceLock<Vec<State<P>>>>,
     settings: Settings,
     reduces: bool,
-    shared: Arc<Shared>,
-    focus: Option<Focus>,
+    shared: Arc<SearchStatus>,
+    focus: Option<SearchGoal>,
     protocol: PhantomData<P>,
 }
 
@@ -54,21 +55,21 @@ impl<P: Protocol> Model<P> {
         let facts: Arc<[Facts]> = jobs.iter().map(Facts::new::<P>).collect();
         let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window() || facts.claims();
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
-        let shared = Arc::new(Shared::new(&jobs));
+        let shared = Arc::new(SearchStatus::new(&jobs));
         let initial = Arc::default();
         Self { jobs, facts, initial, settings, reduces, shared, focus: None, protocol: PhantomData }
     }
 
-    /// The same for a search that is for something. What is known of the jobs is not found out again: on many ranks
-    /// there are as many searches.
-    pub(crate) fn focused(&self, reduce: bool, focus: Focus) -> Self {
+    /// The same model for a search with a goal. It shares the facts about the jobs: of a job with many ranks there
+    /// are as many searches.
+    pub(crate) fn focused(&self, reduce: bool, focus: SearchGoal) -> Self {
         Self {
             jobs: Arc::clone(&self.jobs),
             facts: Arc::clone(&self.facts),
             initial: Arc::clone(&self.initial),
             settings: Settings { reduce, ..self.settings },
             reduces: reduce && self.reduces,
-            shared: Arc::new(Shared::new(&self.jobs)),
+            shared: Arc::new(SearchStatus::new(&self.jobs)),
             focus: Some(focus),
             protocol: PhantomData,
         }
@@ -79,8 +80,8 @@ impl<P: Protocol> Model<P> {
         self.reduces
     }
 
-    /// What the threads write to.
-    pub fn shared(&self) -> &Arc<Shared> {
+    /// The status that all threads of the search share.
+    pub fn shared(&self) -> &Arc<SearchStatus> {
         &self.shared
     }
 
@@ -107,8 +108,8 @@ impl<P: Protocol> Model<P> {
         self.settings.reduce
     }
 
-    /// Makes two states of a rank one if they differ only in the order in which messages of different senders
-    /// have come, and no receive from any source is pending or to come: nobody can tell any more.
+    /// Forgets the order in which messages of different senders have arrived at a rank, if no receive from any source
+    /// is pending or to come: nothing depends on it any more, and states that differ in nothing else are one.
     pub fn forget_arrival_order(&self, job: u32, rank: u16, proc: &mut Proc<P>) {
         if !self.may_receive_from_any(job, rank, proc) {
             proc.rank.forget_arrival_order();
@@ -129,7 +130,8 @@ impl<P: Protocol> Model<P> {
         self.next_act(state, rank).is_some_and(|act| self.is_enabled(state, rank, act))
     }
 
-    /// Whether a wait could end, or a probe find a message, and the values of the act are in their ranges.
+    /// Whether an act can happen: a wait can return, a probe finds a message, and the values of the act are in their
+    /// ranges.
     fn is_enabled(&self, state: &State<P>, rank: u16, act: &Act) -> bool {
         let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
         match act {
@@ -156,7 +158,7 @@ impl<P: Protocol> Model<P> {
     }
 
     /// Whether MPI lets a rank leave a collective that it has entered, whatever the schedule: as soon as all ranks
-    /// are there whose data it needs, and from a barrier when all are (MPI-4.1, 6.1 and 6.14).
+    /// whose data it needs have entered, and a barrier when all ranks have (MPI-4.1, 6.1 and 6.14).
     fn may_leave(&self, state: &State<P>, rank: u16, request: Ordinal, start: Start) -> bool {
         let Start::Collective { kind, root, len } = start else { return false };
         let facts = self.facts(state.job);
@@ -172,9 +174,10 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    /// Whether the next step of a rank returns from a wait only if MPI has buffered a message that nobody has
-    /// received, or a collective does not wait for ranks that it could wait for. Under the weakest MPI the rank may as well be waiting; it then is for as long as anything
-    /// else happens, and a state in which nothing else does is a deadlock.
+    /// Whether the next step of a rank returns from a wait that the weakest MPI need not let return: for a message
+    /// without a receive, which MPI may not have buffered, or for a collective that some rank has not entered. Such a
+    /// rank counts as waiting for as long as anything else can happen, and a state in which nothing else can is a
+    /// deadlock.
     pub(crate) fn counts_on_buffers(&self, state: &State<P>, rank: u16) -> bool {
         if !self.settings.portable {
             return false;
@@ -185,14 +188,14 @@ impl<P: Protocol> Model<P> {
             let message = Message { from: rank, send: *request };
             match self.start(state, rank, *request) {
                 Start::Send { to, .. } => proc.is_open(*request) && state.is_unmatched(message, to as u16),
-                // It may wait until everybody has entered it (MPI-4.1, 6.14).
+                // It may wait until all ranks have entered it (MPI-4.1, 6.14).
                 Start::Collective { .. } => proc.is_open(*request) && self.is_alone_in(state, rank, *request),
                 Start::Receive { .. } | Start::Later(_) => false,
             }
         })
     }
 
-    /// What a request is. One that has not begun, or is forgotten, may be [`Start::Later`].
+    /// The start of a request, with its values; [`Start::Later`] if it has not begun, or has been forgotten.
     pub(crate) fn start(&self, state: &State<P>, rank: u16, ordinal: Ordinal) -> Start {
         match self.program(state.job, rank).starts[usize::from(ordinal)] {
             later @ Start::Later(_) => state.begun_start(rank, ordinal).unwrap_or(later),
@@ -200,7 +203,7 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    /// What the request is that a rank starts next; [`Start::Later`] if a value leaves its range.
+    /// The start of the request that a rank starts next; [`Start::Later`] if a value leaves its range.
     pub(crate) fn next_start(&self, job: u32, rank: u16, proc: &Proc<P>, ordinal: Ordinal) -> Start {
         let program = self.program(job, rank);
         match program.starts[usize::from(ordinal)] {
@@ -216,7 +219,8 @@ impl<P: Protocol> Model<P> {
         state.ranks().any(|(other, proc)| facts.rank(other).entered(proc.pc) <= number)
     }
 
-    /// Ranks other than the first whose message a receive or a probe from any source could take or find.
+    /// The senders, without the first one, of messages that a receive from any source could take or a probe could
+    /// find.
     fn other_sources(&self, state: &State<P>, rank: u16, tag: TagSelector) -> Vec<u16> {
         let arrived = state.procs[usize::from(rank)].arrived.iter().filter(|message| {
             match self.start(state, message.from, message.send) {
@@ -233,7 +237,8 @@ impl<P: Protocol> Model<P> {
         sources.into_iter().skip(1).collect()
     }
 
-    /// Whether a rank has a receive from any source pending or before it, or a probe of which it asks whom it found.
+    /// Whether a rank has a receive from any source pending or ahead, or a probe from any source whose sender a later
+    /// statement asks for.
     pub(crate) fn may_receive_from_any(&self, job: u32, rank: u16, proc: &Proc<P>) -> bool {
         let program = self.program(job, rank);
         self.facts(job).rank(rank).last_from_any.is_some_and(|last| proc.pc <= last)
@@ -295,17 +300,17 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    /// Appends everything that can happen next.
+    /// Appends every action that is possible in a state.
     pub fn all_actions(&self, state: &State<P>, actions: &mut Vec<Action>) {
         for rank in 0..state.procs.len() as u16 {
             self.steps(state, rank, actions);
             self.announcements(state, rank, actions);
         }
-        actions.extend(state.network.heads().map(|(route, _)| Action::Land(*route)));
+        actions.extend(state.network.heads().map(|(channel, _)| Action::Land(*channel)));
         if !self.settings.ordered {
-            for route in state.network.routes() {
-                let route_of = |place: usize| Action::Overtake { route: route[0].0, place };
-                actions.extend((1..route.len()).map(route_of));
+            for channel in state.network.channels() {
+                let route_of = |place: usize| Action::Overtake { channel: channel[0].0, place };
+                actions.extend((1..channel.len()).map(route_of));
             }
         }
     }
@@ -316,11 +321,11 @@ impl<P: Protocol> Model<P> {
         !program.later.is_empty() && later::fault(program, proc).is_some()
     }
 
-    pub(crate) fn reach(&self, what: Reached) {
+    pub(crate) fn reach(&self, what: CoverPoint) {
         self.shared.reached[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// The message that a wildcard receive got in the first execution that got there, if it is another one.
+    /// The message that a wildcard receive got in the first execution that reached it, if that was another one.
     pub(crate) fn other_match(
         &self,
         job: u32,

@@ -1,9 +1,9 @@
-//! The network: what is in flight, in which order it comes out, and what is not ordered.
+//! The network: packets, data and completions in flight, and the order in which they can come out.
 
 use crate::program::Ordinal;
 use carrousel_rank::{Context, Handle, Lane, Packet};
 
-/// A message, named by who sent it: the sender's rank and the ordinal of its send.
+/// A message, named by its sender's rank and the ordinal of its send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Message {
     /// The sender.
@@ -12,22 +12,22 @@ pub struct Message {
     pub send: Ordinal,
 }
 
-/// A first-in-first-out part of the network. Between two of them nothing is ordered.
+/// A first-in-first-out channel of the network. Nothing is ordered between two channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Route {
-    /// The rank at whose end things come out.
+pub struct Channel {
+    /// The rank at which items come out.
     pub at: u16,
     /// The rank at the other end.
     pub peer: u16,
     /// The communicator.
     pub context: Context,
-    /// What travels here.
-    pub what: What,
+    /// The kind of items in it.
+    pub kind: ChannelKind,
 }
 
-/// What travels on a route.
+/// The kind of items in a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
+pub enum ChannelKind {
     /// Packets from the peer as a sender of messages.
     Forward,
     /// Packets from the peer as a receiver of messages.
@@ -38,7 +38,7 @@ pub enum What {
     Read(u32),
 }
 
-impl From<Lane> for What {
+impl From<Lane> for ChannelKind {
     fn from(lane: Lane) -> Self {
         match lane {
             Lane::Forward => Self::Forward,
@@ -47,22 +47,23 @@ impl From<Lane> for What {
     }
 }
 
-/// Something in flight.
+/// An item in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Flight {
-    /// A packet; of a matching packet, the message that it brings.
+pub enum InFlight {
+    /// A packet, with the message that it brings if it is one that receives are matched with.
     Packet(Packet, Option<Message>),
     /// Data on its way into a receive's memory, and the packet directly behind it.
     Data(Data, Option<Packet>),
     /// Data that a rank reads, and the packet directly behind it.
     Read(Reading, Option<Packet>),
-    /// The packet behind a read, in its lane, of which is not known when the data lands: what follows it may be sooner.
+    /// The packet behind a read, in the channel of its packets. When the data lands is not known, so packets behind
+    /// it may overtake it.
     Notice(Packet),
     /// A completion of this request.
     Completion(Handle),
 }
 
-impl Flight {
+impl InFlight {
     /// The message that it brings, or whose data it is.
     pub fn message(&self) -> Option<Message> {
         match *self {
@@ -101,50 +102,50 @@ pub struct Reading {
     pub request: Handle,
 }
 
-/// What is in flight, sorted by route, within a route in the order in which it was sent.
+/// The items in flight: sorted by channel, and within a channel in the order in which they were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Network {
-    flights: Vec<(Route, Flight)>,
+    items: Vec<(Channel, InFlight)>,
 }
 
 impl Network {
-    /// Everything in flight.
-    pub fn iter(&self) -> impl Iterator<Item = &(Route, Flight)> {
-        self.flights.iter()
+    /// All items.
+    pub fn iter(&self) -> impl Iterator<Item = &(Channel, InFlight)> {
+        self.items.iter()
     }
 
-    /// How many things are in flight.
+    /// The number of items.
     pub fn len(&self) -> usize {
-        self.flights.len()
+        self.items.len()
     }
 
-    /// Whether nothing is in flight.
+    /// Whether no item is in flight.
     pub fn is_empty(&self) -> bool {
-        self.flights.is_empty()
+        self.items.is_empty()
     }
 
-    /// Everything in flight by route, the oldest thing on it first.
-    pub fn routes(&self) -> impl Iterator<Item = &[(Route, Flight)]> {
-        self.flights.chunk_by(|a, b| a.0 == b.0)
+    /// The items of each channel that is not empty, the oldest first.
+    pub fn channels(&self) -> impl Iterator<Item = &[(Channel, InFlight)]> {
+        self.items.chunk_by(|a, b| a.0 == b.0)
     }
 
-    /// Whether something is on a route.
-    pub fn has(&self, route: Route) -> bool {
-        self.flights.binary_search_by(|(other, _)| other.cmp(&route)).is_ok()
+    /// Whether a channel has an item.
+    pub fn has(&self, channel: Channel) -> bool {
+        self.items.binary_search_by(|(other, _)| other.cmp(&channel)).is_ok()
     }
 
-    /// Everything on these routes is lost.
-    pub fn lose(&mut self, is_lost: impl Fn(&Route) -> bool) {
-        self.flights.retain(|(route, _)| !is_lost(route));
+    /// Drops all items of some channels.
+    pub fn lose(&mut self, is_lost: impl Fn(&Channel) -> bool) {
+        self.items.retain(|(channel, _)| !is_lost(channel));
     }
 
-    /// A rank sends a packet, which may bring a message.
+    /// Puts a packet in flight, with the message that it brings.
     pub fn send(&mut self, from: u16, to: u16, context: Context, packet: Packet, brings: Option<Message>) {
-        let what = packet.lane().into();
-        self.launch(Route { at: to, peer: from, context, what }, Flight::Packet(packet, brings));
+        let kind = packet.lane().into();
+        self.launch(Channel { at: to, peer: from, context, kind }, InFlight::Packet(packet, brings));
     }
 
-    /// A rank writes, with a packet directly behind the data, and will be told that the request is complete.
+    /// Puts a write in flight: the data, with a packet directly behind it, and the completion for the writer.
     pub fn write(
         &mut self,
         (from, to): (u16, u16),
@@ -153,19 +154,19 @@ impl Network {
         notice: Option<Packet>,
         request: Handle,
     ) {
-        let route = Route { at: to, peer: from, context, what: What::Forward };
-        self.launch(route, Flight::Data(data, notice));
+        let channel = Channel { at: to, peer: from, context, kind: ChannelKind::Forward };
+        self.launch(channel, InFlight::Data(data, notice));
         self.written(from, to, context, request);
     }
 
-    /// A rank will be told that a write is complete.
+    /// Puts the completion of a write in flight.
     pub fn written(&mut self, from: u16, to: u16, context: Context, request: Handle) {
-        let route = Route { at: from, peer: to, context, what: What::Written };
-        self.launch(route, Flight::Completion(request));
+        let channel = Channel { at: from, peer: to, context, kind: ChannelKind::Written };
+        self.launch(channel, InFlight::Completion(request));
     }
 
-    /// A rank reads. When the data lands, the packet directly behind it leaves; later the rank is told that the request
-    /// is complete.
+    /// Puts a read in flight. When the data lands, the packet directly behind it leaves; later the reader is told
+    /// that the request is complete.
     pub fn read(
         &mut self,
         (from, of): (u16, u16),
@@ -173,18 +174,18 @@ impl Network {
         reading: Reading,
         notice: Option<Packet>,
     ) {
-        let route = Route { at: from, peer: of, context, what: What::Read(reading.request.index) };
-        self.launch(route, Flight::Read(reading, notice));
+        let channel = Channel { at: from, peer: of, context, kind: ChannelKind::Read(reading.request.index) };
+        self.launch(channel, InFlight::Read(reading, notice));
     }
 
     /// The data of a read has landed: the packet behind it leaves, and the completion is on its way.
-    pub fn landed(&mut self, route: Route, reading: Reading, notice: Packet) {
-        self.send(route.at, route.peer, route.context, notice, None);
-        self.launch(route, Flight::Completion(reading.request));
+    pub fn landed(&mut self, channel: Channel, reading: Reading, notice: Packet) {
+        self.send(channel.at, channel.peer, channel.context, notice, None);
+        self.launch(channel, InFlight::Completion(reading.request));
     }
 
-    /// As [`Network::read`], for a replay, which is told when the notice came and not when the data did: the notice
-    /// keeps its place behind what was sent before the read, and what is sent later may pass it.
+    /// As [`Network::read`], for a replay, whose trace says when the notice arrived and not when the data did: the
+    /// notice stays behind packets that were sent before the read, and packets that are sent later may overtake it.
     pub fn read_some_time(
         &mut self,
         (from, of): (u16, u16),
@@ -192,78 +193,78 @@ impl Network {
         request: Handle,
         notice: Option<Packet>,
     ) {
-        let route = Route { at: from, peer: of, context, what: What::Read(request.index) };
-        self.launch(route, Flight::Completion(request));
+        let channel = Channel { at: from, peer: of, context, kind: ChannelKind::Read(request.index) };
+        self.launch(channel, InFlight::Completion(request));
         if let Some(packet) = notice {
-            let what = packet.lane().into();
-            self.launch(Route { at: of, peer: from, context, what }, Flight::Notice(packet));
+            let kind = packet.lane().into();
+            self.launch(Channel { at: of, peer: from, context, kind }, InFlight::Notice(packet));
         }
     }
 
-    /// Whether the data of a rank's send is being read: its peer has not got it yet.
+    /// Whether a peer is reading the data of a rank's send, and has not got it yet.
     pub fn is_being_read(&self, rank: u16, send: Handle) -> bool {
-        let is_it = |(route, flight): &(Route, Flight)| {
-            route.peer == rank && matches!(flight, Flight::Read(reading, _) if reading.send == send)
+        let is_it = |(channel, item): &(Channel, InFlight)| {
+            channel.peer == rank && matches!(item, InFlight::Read(reading, _) if reading.send == send)
         };
-        self.flights.iter().any(is_it)
+        self.items.iter().any(is_it)
     }
 
-    /// Puts something on a route.
-    pub fn launch(&mut self, route: Route, flight: Flight) {
-        let at = self.flights.partition_point(|(other, _)| *other <= route);
-        self.flights.insert(at, (route, flight));
+    /// Puts an item in a channel.
+    pub fn launch(&mut self, channel: Channel, item: InFlight) {
+        let at = self.items.partition_point(|(other, _)| *other <= channel);
+        self.items.insert(at, (channel, item));
     }
 
-    /// Takes something off a route: the oldest thing at `place` 0. No real connection gives another.
-    pub fn land(&mut self, route: Route, place: usize) -> Option<Flight> {
-        let at = self.flights.partition_point(|(other, _)| *other < route) + place;
-        (self.flights.get(at)?.0 == route).then(|| self.flights.remove(at).1)
+    /// Takes an item out of a channel: the oldest one is at `place` 0. Real connections give only that.
+    pub fn land(&mut self, channel: Channel, place: usize) -> Option<InFlight> {
+        let at = self.items.partition_point(|(other, _)| *other < channel) + place;
+        (self.items.get(at)?.0 == channel).then(|| self.items.remove(at).1)
     }
 
-    /// What is on a route, with so many older things before it.
-    fn at(&self, route: Route, place: usize) -> Option<&Flight> {
-        let at = self.flights.partition_point(|(other, _)| *other < route) + place;
-        self.flights.get(at).filter(|(other, _)| *other == route).map(|(_, flight)| flight)
+    /// The item of a channel that has `place` older ones before it.
+    fn at(&self, channel: Channel, place: usize) -> Option<&InFlight> {
+        let at = self.items.partition_point(|(other, _)| *other < channel) + place;
+        self.items.get(at).filter(|(other, _)| *other == channel).map(|(_, item)| item)
     }
 
-    /// Takes the oldest thing off a route if `is_it`, after data without a notice, of which nobody is told. Notices of
-    /// reads may be later than what is behind them.
-    pub fn land_if(&mut self, route: Route, is_it: impl Fn(&Flight) -> bool) -> Option<Flight> {
+    /// Takes the oldest item out of a channel if `is_it`. Data without a notice is taken out before, because no rank
+    /// is told of it, and notices of reads may come later than the items behind them.
+    pub fn land_if(&mut self, channel: Channel, is_it: impl Fn(&InFlight) -> bool) -> Option<InFlight> {
         let mut place = 0;
         loop {
-            let first = self.at(route, place)?;
+            let first = self.at(channel, place)?;
             if is_it(first) {
-                return self.land(route, place);
+                return self.land(channel, place);
             }
             match first {
-                Flight::Data(_, None) => {
-                    self.land(route, place);
+                InFlight::Data(_, None) => {
+                    self.land(channel, place);
                 }
-                Flight::Notice(_) => place += 1,
+                InFlight::Notice(_) => place += 1,
                 _ => return None,
             }
         }
     }
 
-    /// What has to come out of a route before anything behind it does.
-    pub fn next_on(&self, route: Route) -> Option<&Flight> {
-        (0..).map_while(|place| self.at(route, place)).find(|flight| !matches!(flight, Flight::Notice(_)))
+    /// The oldest item of a channel that the items behind it cannot overtake.
+    pub fn next_on(&self, channel: Channel) -> Option<&InFlight> {
+        (0..).map_while(|place| self.at(channel, place)).find(|item| !matches!(item, InFlight::Notice(_)))
     }
 
-    /// The oldest thing on each route that is not empty.
-    pub fn heads(&self) -> impl Iterator<Item = &(Route, Flight)> {
-        heads(&self.flights)
+    /// The oldest thing on each channel that is not empty.
+    pub fn heads(&self) -> impl Iterator<Item = &(Channel, InFlight)> {
+        heads(&self.items)
     }
 
-    /// The oldest thing on each route to a rank that is not empty.
-    pub fn heads_at(&self, rank: u16) -> impl Iterator<Item = &(Route, Flight)> {
-        let begin = self.flights.partition_point(|(route, _)| route.at < rank);
-        let end = self.flights.partition_point(|(route, _)| route.at <= rank);
-        heads(&self.flights[begin..end])
+    /// The oldest item of each channel to a rank that is not empty.
+    pub fn heads_at(&self, rank: u16) -> impl Iterator<Item = &(Channel, InFlight)> {
+        let begin = self.items.partition_point(|(channel, _)| channel.at < rank);
+        let end = self.items.partition_point(|(channel, _)| channel.at <= rank);
+        heads(&self.items[begin..end])
     }
 }
 
-/// The oldest thing on each route.
-fn heads(flights: &[(Route, Flight)]) -> impl Iterator<Item = &(Route, Flight)> {
-    flights.chunk_by(|a, b| a.0 == b.0).filter_map(|route| route.first())
+/// The oldest thing on each channel.
+fn heads(items: &[(Channel, InFlight)]) -> impl Iterator<Item = &(Channel, InFlight)> {
+    items.chunk_by(|a, b| a.0 == b.0).filter_map(|channel| channel.first())
 }

@@ -1,4 +1,4 @@
-//! What came of exploring a machine within some bounds.
+//! The outcome of exploring a state machine within some bounds.
 
 use crate::explore::Stopped;
 
@@ -7,14 +7,14 @@ use crate::explore::Stopped;
 pub struct Outcome {
     /// Distinct states.
     pub states: u64,
-    /// States generated, the same one several times.
+    /// States generated; a state that is reached in several ways counts several times.
     pub generated: u64,
     /// Time it took.
     pub seconds: f64,
-    /// How often each thing was met, by its name in tables.
+    /// How often each situation was met, by its name in tables.
     pub reached: Vec<(&'static str, u64)>,
-    /// Why not all was explored.
+    /// The limit at which the exploration has ended, if it has not explored all states.
     pub stopped: Option<Stopped>,
-    /// The first broken promise, and how it comes about. A shortest way, if one thread has explored.
+    /// The first broken promise, with the steps that lead to it. They are a shortest path if one thread has explored.
     pub broken: Option<String>,
 }

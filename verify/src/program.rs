@@ -1,4 +1,4 @@
-//! What the ranks of a job do, in the checker's terms: numbers only, and one act at a time.
+//! The programs of the ranks as the checker runs them: numbers only, and one act at a time.
 //!
 //! A request is named by its *ordinal*: how many requests its rank started before it. Ordinals do not
 //! depend on the order of events, so that two states that differ in nothing else are one state.
@@ -27,13 +27,13 @@ pub struct Job {
 pub struct Program {
     /// In this order.
     pub steps: Vec<Step>,
-    /// The act that starts each request, by ordinal.
+    /// The start of each request, by ordinal.
     pub starts: Vec<Start>,
-    /// What is known when the rank gets there: see [`Start::Later`].
+    /// Statements whose values are known only at run time: see [`Start::Later`].
     pub later: Vec<Later>,
     /// The name that stands for the message of a receive, by ordinal, if a statement asks for it.
     pub keeps: BTreeMap<Ordinal, RequestId>,
-    /// Names that no statement asks for any more when the step with this position is done; ascending.
+    /// Names that no statement asks for any more after the step with this position; ascending.
     pub forgets: Vec<(u16, RequestId)>,
 }
 
@@ -53,7 +53,7 @@ pub enum Act {
     Start(Ordinal),
     /// Wait until all of these are complete, and release them.
     Wait(Arc<[Ordinal]>),
-    /// Release a request if it is complete; or not, even then.
+    /// Test a request. Even if it is complete, the test may fail.
     Test(Ordinal),
     /// Wait until a message could be received.
     Probe {
@@ -62,7 +62,8 @@ pub enum Act {
         /// The name that stands for it, if a statement asks for it.
         into: Option<RequestId>,
     },
-    /// Compute; the time is known when the rank gets there, and has to be a time. An index into [`Program::later`].
+    /// Compute for a time that is known only at run time, and has to be in its range. An index into
+    /// [`Program::later`].
     Compute(u16),
     /// Start a receive by claiming its message, once there is one.
     Claim(Ordinal),
@@ -81,12 +82,12 @@ pub enum Act {
     },
 }
 
-/// What a probe looks for.
+/// The messages that a probe looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sought {
     /// A message of this source with this tag.
     Known(Source, TagSelector),
-    /// What is known when the rank gets there: an index into [`Program::later`].
+    /// Values that are known only at run time: an index into [`Program::later`].
     Later(u16),
 }
 
@@ -129,7 +130,7 @@ pub enum Start {
         /// Bytes of a contribution.
         len: u64,
     },
-    /// A send or a receive with values that are known when the rank gets there: an index into [`Program::later`].
+    /// A send or a receive whose values are known only at run time: an index into [`Program::later`].
     Later(u16),
 }
 
@@ -138,24 +139,24 @@ pub enum Start {
 pub struct Later {
     /// The statement.
     pub deferred: Deferred,
-    /// It is about the sending part.
+    /// Whether this is the sending part.
     pub sends: bool,
-    /// A buffer that nothing else has: of a message without bytes, or without a named buffer.
+    /// A buffer of its own, for a message without bytes or without a named buffer.
     pub own: Buffer,
 }
 
 impl Later {
-    /// Of a send: its receiver, where that is known before.
+    /// Of a send: its receiver, if that is known before run time.
     pub(crate) fn to(&self) -> Option<u32> {
         self.deferred.sending()?.to.map(|to| to.0)
     }
 
-    /// Of a receive or probe: whose messages match, where that is known before.
+    /// Of a receive or probe: its source, if that is known before run time.
     pub(crate) fn from(&self) -> Option<Source> {
         self.deferred.receiving()?.from
     }
 
-    /// Its bytes, where they are known before.
+    /// Its bytes, if they are known before run time.
     pub(crate) fn len(&self) -> Option<u64> {
         match self.sends {
             true => self.deferred.sending()?.len,
@@ -173,8 +174,8 @@ impl Start {
     /// Enter a barrier.
     pub const BARRIER: Self = Self::Collective { kind: Kind::Barrier, root: 0, len: 0 };
 
-    /// The start of an operation; `buffer` says which number a buffer has here. The memory of a collective has none: no
-    /// program can name it, and what is in it is not looked at.
+    /// The start of an operation; `buffer` says which number a buffer has here. The memory of a collective has none:
+    /// no program can name it, and its content is not checked.
     pub fn of(operation: Operation, buffer: impl FnOnce(meaning::Buffer) -> Buffer) -> Self {
         match operation {
             Operation::Send(meaning::Send { to, tag, len, synchronous, buffer: name }) => {
@@ -189,7 +190,7 @@ impl Start {
         }
     }
 
-    /// What it asks of the library.
+    /// The call that starts it.
     ///
     /// # Panics
     /// When its values are not known yet.
@@ -197,7 +198,7 @@ impl Start {
         let memory = |buffer: Buffer| Memory { address: u64::from(buffer), key: 0 };
         match *self {
             Self::Send { to, tag, len, synchronous, buffer } => {
-                // Some messages have 8 bytes beside their own, others have not.
+                // Every other message carries 8 more bytes.
                 let data = (buffer % 2 == 1).then_some(!u64::from(buffer));
                 let (to, tag, own) = (RankId(to), mpi::tag(tag), meaning::Buffer::Own(Part::Outgoing));
                 meaning::Send { to, tag, len, synchronous, buffer: own }.call_with(memory(buffer), data)
@@ -223,7 +224,7 @@ impl Start {
     }
 }
 
-/// The number of a buffer: named ones come first. `own` is that of memory that nothing else has.
+/// The number of a buffer: named ones come first. `own` gives the number of a buffer without a name.
 pub(crate) fn number_of(buffer: meaning::Buffer, own: impl FnOnce() -> Buffer) -> Buffer {
     match buffer {
         meaning::Buffer::Named(name) => name.0 as Buffer,

@@ -1,12 +1,12 @@
-//! Leaving out orders of events that make no difference (partial-order reduction).
+//! Partial-order reduction: leaves out orders of events that make no difference.
 //!
-//! Things that happen at different ranks commute: one takes the oldest thing off a route, the other adds
-//! a newest one. So do most things at one rank, because its library keeps flows apart: what happens at
-//! one *end* of a flow (the sending or the receiving one) does not concern the others. What is left are
-//! conflicts, and for each state [`enough_actions`] returns a *persistent set*: some of the actions, such
-//! that nothing that can happen without them ever conflicts with them. Exploring only these reaches every
-//! end state, and makes every local step of every execution (P. Godefroid, Partial-Order Methods for the
-//! Verification of Concurrent Systems, chapter 4); no proviso is needed as no execution is infinite.
+//! Events at different ranks commute: one takes the oldest item out of a channel, the other adds a newest one. So do
+//! most events at one rank, because its library keeps flows apart: an event at one *end* of a flow (the sending or
+//! the receiving one) does not concern the others. All other pairs are in conflict, and for each state
+//! [`enough_actions`] returns a *persistent set*: some of the actions, such that nothing that can happen without them
+//! ever conflicts with them. Exploring only these reaches every end state, and makes every local step of every
+//! execution (P. Godefroid, Partial-Order Methods for the Verification of Concurrent Systems, chapter 4); no proviso
+//! is needed as no execution is infinite.
 //!
 //! Conflicts at one rank are:
 //! - arrivals and announcements at one end of a flow that may be announced or cancelled
@@ -27,15 +27,15 @@ use crate::action::Action;
 use crate::facts::Facts;
 use crate::later::sought;
 use crate::model::Model;
-use crate::network::{Flight, Route, What};
+use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Act, Ordinal, Start};
-use crate::search::Place;
+use crate::search::ViolationSite;
 use crate::state::State;
 use carrousel_rank::{Protocol, Source};
 use std::cell::Cell;
 
-/// What the persistent sets of one state may cost, in nodes and in peers of theirs: on very many ranks, that of each seed may
-/// hold nearly everything.
+/// The work that may go into the persistent sets of one state, in nodes and their peers: on very many ranks, the set
+/// of each seed may hold nearly all actions.
 const WORK_MAX: usize = 1 << 22;
 
 /// A group of actions that enter a persistent set together.
@@ -49,11 +49,11 @@ enum Node {
     ReceiveEnd(u16, u16),
     /// The same for all peers.
     ReceiveEnds(u16),
-    /// Arrivals of what belongs to collectives.
+    /// Arrivals of packets of collectives.
     Collective(u16),
-    /// Not actions: what has to happen before the first rank posts a receive from the second.
+    /// No actions of its own: stands for those that must come before the first rank posts a receive from the second.
     Post(u16, u16),
-    /// Not actions: what has to happen before the first rank sends to the second.
+    /// No actions of its own: stands for those that must come before the first rank sends to the second.
     Send(u16, u16),
 }
 
@@ -66,7 +66,7 @@ enum Flow {
     From(u16),
 }
 
-/// Appends a persistent set of the actions that are possible in `state`; all of them at worst.
+/// Appends a persistent set of the actions that are possible in `state`: in the worst case all of them.
 pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, actions: &mut Vec<Action>) {
     let work = Cell::new(WORK_MAX);
     let view = View { model, state, facts: model.facts(state.job), far: false, work: &work };
@@ -75,24 +75,24 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
         return;
     }
     let mut best: Option<Vec<Action>> = None;
-    // What has begun comes before what has not: a flow that is at rest leaves one state behind, a flow
-    // under way as many as it has stages, and those of several flows multiply.
-    let mut seeds: Vec<Node> = state.network.heads().map(|(route, _)| view.end_of(*route)).collect();
+    // Flows that have begun come first: a flow at rest has one state, a flow under way has as many as it has stages,
+    // and those of several flows multiply.
+    let mut seeds: Vec<Node> = state.network.heads().map(|(channel, _)| view.end_of(*channel)).collect();
     let (waits, steps): (Vec<u16>, Vec<u16>) = (0..state.procs.len() as u16)
         .filter(|rank| model.can_step(state, *rank))
         .partition(|rank| model.counts_on_buffers(state, *rank));
     seeds.extend(steps.into_iter().map(Node::Step));
     if seeds.is_empty() {
-        // Nothing happens but for buffers. That this may be the end has been judged; to what follows if it is
-        // not, each of these steps alone leads.
+        // Only steps that count on buffers are possible. That the execution may end here has been checked; if it goes
+        // on, each of these steps alone is a persistent set.
         seeds.extend(waits.into_iter().map(Node::Step));
     }
     seeds.dedup();
-    // Of two ranks, what one has to wait for is what the other does: far is as near.
+    // Of two ranks, each can only wait for the other: both views lead to the same sets.
     let views: &[_] = if state.procs.len() > 2 { &[&view, &far] } else { &[&view] };
     'seeds: for seed in seeds {
         for view in views {
-            // What has been found by then is right; which is the smallest set is of no use if it takes for ever.
+            // Any set found so far is persistent. Looking for a smaller one must not take longer than it saves.
             let Some(found) = view.closure(seed) else { break 'seeds };
             let better = best.as_ref().is_none_or(|best| found.len() < best.len());
             if better && !found.is_empty() {
@@ -107,7 +107,7 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     match best {
         Some(best) => actions.extend(best),
         None if work.get() == 0 => model.all_actions(state, actions),
-        // Only announcements are possible, or nothing: no rank goes on any more, and they do not even meet.
+        // Only announcements are possible, or nothing: no rank goes on any more, and announcements commute.
         None => {
             model.all_actions(state, actions);
             let ends = |action: &Action| match action {
@@ -122,21 +122,21 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     }
 }
 
-/// Appends a persistent set of which every execution that goes wrong at `place` takes something: whoever takes only
-/// these finds a shortest one of them, because whatever an execution takes of a persistent set it may take first.
-/// None if nothing happens at `place` any more.
+/// Appends a persistent set of which every execution with a violation at `place` contains an action. A search that
+/// takes only these finds a shortest such execution, because an action of a persistent set can be moved to the front.
+/// Appends nothing if no more actions happen at `place`.
 pub(crate) fn actions_towards<P: Protocol>(
     model: &Model<P>,
     state: &State<P>,
-    place: Place,
+    place: ViolationSite,
     actions: &mut Vec<Action>,
 ) {
     let work = Cell::new(WORK_MAX);
     let view = View { model, state, facts: model.facts(state.job), far: false, work: &work };
     let mut seeds = Vec::new();
     match place {
-        Place::Step(rank) => seeds.push(Node::Step(rank)),
-        Place::Rank(rank) => {
+        ViolationSite::Step(rank) => seeds.push(Node::Step(rank)),
+        ViolationSite::Rank(rank) => {
             seeds.extend([Node::Step(rank), Node::Collective(rank)]);
             for peer in 0..view.ranks() {
                 seeds.extend([view.receive_end(rank, peer), Node::SendEnd(rank, peer)]);
@@ -158,10 +158,10 @@ struct View<'a, P: Protocol> {
     model: &'a Model<P>,
     state: &'a State<P>,
     facts: &'a Facts,
-    /// What a rank has to wait for before it does something stands for the step that it is at. Either is
-    /// right; which leads to the smaller set depends.
+    /// Of a rank that waits, take the requests that it waits for instead of the step that it is at. Both lead to
+    /// persistent sets; which one is smaller depends on the state.
     far: bool,
-    /// What looking for persistent sets may still cost.
+    /// The work that may still go into persistent sets.
     work: &'a Cell<usize>,
 }
 
@@ -174,14 +174,14 @@ impl<P: Protocol> View<'_, P> {
         self.state.procs.len() as u16
     }
 
-    /// Whether a rank has arrivals from different ranks in conflict.
+    /// Whether arrivals from different ranks are in conflict at a rank.
     fn is_wild(&self, rank: u16) -> bool {
         self.model.may_receive_from_any(self.state.job, rank, &self.state.procs[usize::from(rank)])
             || self.is_crowded(rank)
     }
 
-    /// Whether a rank may have more receives posted than those that are announced: each arrival that takes one may let
-    /// one of another flow be announced.
+    /// Whether a rank may have more receives posted than are announced at a time: each arrival that takes one may let
+    /// a receive of another flow be announced.
     fn is_crowded(&self, rank: u16) -> bool {
         self.is_before(rank, self.facts.rank(rank).last_crowded)
     }
@@ -203,12 +203,12 @@ impl<P: Protocol> View<'_, P> {
         self.is_before(rank, facts.last_receive.of(from)) || self.is_before(rank, facts.last_from_any)
     }
 
-    fn end_of(&self, route: Route) -> Node {
-        let Route { at, peer, context, what } = route;
-        match what {
+    fn end_of(&self, channel: Channel) -> Node {
+        let Channel { at, peer, context, kind } = channel;
+        match kind {
             _ if context.is_collective() => Node::Collective(at),
-            What::Back | What::Written => Node::SendEnd(at, peer),
-            What::Forward | What::Read(_) => self.receive_end(at, peer),
+            ChannelKind::Back | ChannelKind::Written => Node::SendEnd(at, peer),
+            ChannelKind::Forward | ChannelKind::Read(_) => self.receive_end(at, peer),
         }
     }
 
@@ -228,8 +228,8 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    /// Looks for an action that conflicts with nothing: it is a persistent set alone. Steps that count on
-    /// buffers come last, so that a state where nothing else is left is seen before it is left.
+    /// Looks for an action without conflicts, which is a persistent set alone. Steps that count on buffers are not
+    /// taken here, so that a state where no other action is left is explored as a possible end.
     fn lone_action(&self, actions: &mut Vec<Action>) -> bool {
         for rank in 0..self.ranks() {
             if self.model.can_step(self.state, rank)
@@ -240,8 +240,8 @@ impl<P: Protocol> View<'_, P> {
                 return true;
             }
         }
-        let lone = self.state.network.heads().find(|(route, flight)| self.conflicts_nowhere(*route, flight));
-        actions.extend(lone.map(|(route, _)| Action::Land(*route)));
+        let lone = self.state.network.heads().find(|(channel, item)| self.conflicts_nowhere(*channel, item));
+        actions.extend(lone.map(|(channel, _)| Action::Land(*channel)));
         lone.is_some()
     }
 
@@ -283,19 +283,23 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    fn conflicts_nowhere(&self, route: Route, flight: &Flight) -> bool {
-        let Route { at, peer, context, what } = route;
+    fn conflicts_nowhere(&self, channel: Channel, item: &InFlight) -> bool {
+        let Channel { at, peer, context, kind } = channel;
         if self.will_test(at) {
             return false;
         }
-        match what {
+        match kind {
             _ if context.is_collective() => !self.is_crowded(at),
-            What::Written if self.facts.writes_end_silently() => true,
-            What::Read(_) if self.facts.reads_end_silently() && matches!(flight, Flight::Completion(_)) => {
+            ChannelKind::Written if self.facts.writes_end_silently() => true,
+            ChannelKind::Read(_)
+                if self.facts.reads_end_silently() && matches!(item, InFlight::Completion(_)) =>
+            {
                 true
             }
-            What::Back | What::Written => !self.facts.is_ordered(at, peer),
-            What::Forward | What::Read(_) => !self.facts.is_ordered(peer, at) && !self.is_wild(at),
+            ChannelKind::Back | ChannelKind::Written => !self.facts.is_ordered(at, peer),
+            ChannelKind::Forward | ChannelKind::Read(_) => {
+                !self.facts.is_ordered(peer, at) && !self.is_wild(at)
+            }
         }
     }
 }

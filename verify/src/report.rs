@@ -1,4 +1,4 @@
-//! What a person or a script is told.
+//! The report on a scenario, for people and for scripts.
 
 use crate::explore::Stopped;
 use carrousel_scenario::Check;
@@ -14,7 +14,7 @@ pub enum Verdict {
     Violated,
     /// A bound was hit before all executions were explored.
     Inconclusive,
-    /// There is nothing that it speaks of.
+    /// The scenario has nothing that the check is about.
     NotApplicable,
 }
 
@@ -30,8 +30,8 @@ impl Verdict {
     }
 }
 
-/// The version of [`Report`] as JSON: raised when a field goes, or changes its name, type or meaning, or gets a value
-/// that the schema did not name; not when one is added.
+/// The version of [`Report`] as JSON: raised when a field is removed, or changes its name, type or meaning, or gets a
+/// value that the schema did not name; not when a field is added.
 pub const VERSION: u32 = 1;
 
 /// The report on one scenario. Serialises as the object that `--format json` prints.
@@ -47,10 +47,10 @@ pub struct Report {
     pub verdict: Verdict,
     /// All was explored.
     pub exhaustive: bool,
-    /// Somebody has ended it before.
+    /// The search was interrupted.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
-    /// Why not all was explored.
+    /// The limit at which the search has ended, if it has not explored all states.
     #[serde(skip)]
     pub stopped: Option<Stopped>,
     /// Distinct states, and those of the searches for shorter counterexamples.
@@ -82,7 +82,7 @@ pub struct CheckReport {
 /// An execution that violates a check.
 #[derive(Clone, Debug, Serialize)]
 pub struct Counterexample {
-    /// What goes wrong, in a sentence or two.
+    /// The violation in a sentence or two.
     pub summary: String,
     /// How it comes about.
     pub steps: Vec<StepReport>,
@@ -94,20 +94,20 @@ pub struct Counterexample {
 /// One step of an execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepReport {
-    /// The rank that takes it, and how.
+    /// The kind of step.
     pub kind: StepKind,
     /// The rank whose statement it is; none for a step of the library by itself, or of the network.
     pub rank: Option<u32>,
-    /// The line of that statement; none where `rank` is none.
+    /// The line of that statement; none if `rank` is none.
     pub line: Option<u32>,
     /// The rank at which it happens.
     pub at: u32,
-    /// The other rank: from which something arrives, or which a statement names; of one that names none, the first to
-    /// which it sends something. None if there is no other.
+    /// The other rank, if there is one: the sender of what arrives, or the peer that the statement names; of a
+    /// statement that names none, the first rank to which it sends.
     pub peer: Option<u32>,
-    /// What arrives, or the first thing that a statement sends: a packet's name, or `data`.
+    /// The name of the packet that arrives, or that the statement sends first; `data` for data without a packet.
     pub packet: Option<&'static str>,
-    /// The statement that what arrives, or is announced, belongs to.
+    /// The statement to which the arrival or the announcement belongs.
     pub about: Option<StatementReport>,
     /// All that is sent in this step.
     pub sends: Vec<SentReport>,
@@ -119,7 +119,7 @@ pub struct StepReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
-    /// A rank begins a statement, or is over with it if it does not wait.
+    /// A rank begins a statement. If the statement does not wait, it ends, too.
     Statement,
     /// A statement that waits returns.
     Return,
@@ -140,7 +140,7 @@ pub enum StepKind {
 pub struct StatementReport {
     /// Whose.
     pub rank: u32,
-    /// Its line; none where there is no file.
+    /// Its line; none if there is no file.
     pub line: Option<u32>,
 }
 

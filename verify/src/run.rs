@@ -1,4 +1,4 @@
-//! Verifying one scenario: explore, find the shortest counterexamples, report.
+//! The verification of one scenario: explores it, finds shortest counterexamples, and reports.
 
 use crate::applicable::is_applicable;
 use crate::explain::explain;
@@ -8,7 +8,7 @@ use crate::model::Settings;
 use crate::program::Job;
 use crate::report::{CheckReport, Report, VERSION, Verdict};
 use crate::rules::{NoSuchRule, RuleSet, WithProtocol, with_every_rule, with_rules};
-use crate::scenario::{Refusal, job};
+use crate::scenario::{JobError, job};
 use crate::shortest::shorten;
 use carrousel_program::aspects;
 use carrousel_rank::Protocol;
@@ -51,11 +51,11 @@ impl Default for Request<'_> {
 pub enum Error {
     /// It holds something that cannot be explored.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Job(#[from] JobError),
     /// The rule to switch off does not exist.
     #[error(transparent)]
     Rule(#[from] NoSuchRule),
-    /// The Explorer shows the rules that run in production; there is one less of each type to compile.
+    /// The Explorer shows only the rules that run in production: each further rule set is more code to compile.
     #[error("the Explorer shows the protocols with every rule on: leave out `--without` or `--explore`")]
     ExploreWithout,
     /// The address to serve at cannot be used.
@@ -68,7 +68,7 @@ pub enum Error {
     },
 }
 
-/// Said of a counterexample that is not known to be a shortest one.
+/// Appended to a counterexample that is not known to be a shortest one.
 const MAYBE_SHORTER: &str =
     " There may be a shorter way: the search for it has ended at its bound, or was interrupted.";
 
@@ -92,7 +92,7 @@ pub fn serve(scenario: &Scenario, request: &Request<'_>, address: SocketAddr) ->
         return Err(Error::ExploreWithout);
     }
     let job = job(scenario, request.portable)?;
-    // stateright's server ends the process where it cannot listen; ask first.
+    // stateright's server ends the process if it cannot listen, so the address is tried first.
     std::net::TcpListener::bind(address)
         .map_err(|error| Error::Address { address, reason: error.to_string() })?;
     let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
@@ -126,7 +126,7 @@ impl WithProtocol for Checking<'_> {
         let began = Instant::now();
         let jobs: Arc<[Job]> = [self.job].into();
         let mut outcome = explore::<P>(Arc::clone(&jobs), settings, &self.limits);
-        // Behind a broken promise nothing was explored: what was not found there is not known.
+        // No state behind a broken promise was explored, so checks without a violation are not proven.
         let known = outcome.exhaustive && outcome.broken.is_none();
         let statements = aspects(self.scenario);
         let shortened = shorten(&jobs[0], settings, &mut outcome, &self.limits);

@@ -10,11 +10,11 @@ use carrousel_scenario::Scenario;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Something that a scenario may say and that cannot be explored.
+/// Why a scenario cannot be explored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Refusal {
-    /// A statement that is not there yet.
+pub enum JobError {
+    /// A statement that the checker does not support yet.
     #[error("`{statement}` cannot be explored yet: so far only messages and collectives can")]
     Statement {
         /// Its line.
@@ -22,7 +22,7 @@ pub enum Refusal {
         /// Its keyword.
         statement: &'static str,
     },
-    /// A collective whose bytes are more than there are numbers.
+    /// A collective whose total size overflows.
     #[error("`{statement}` of {ranks} ranks moves more bytes than can be counted")]
     TooManyBytes {
         /// Its line.
@@ -46,7 +46,7 @@ pub enum Refusal {
     },
 }
 
-impl From<ProgramError> for Refusal {
+impl From<ProgramError> for JobError {
     fn from(error: ProgramError) -> Self {
         match error {
             ProgramError::Unsupported { line, statement } => Self::Statement { line, statement },
@@ -57,7 +57,7 @@ impl From<ProgramError> for Refusal {
     }
 }
 
-impl Refusal {
+impl JobError {
     /// The line that it is about.
     pub fn line(&self) -> Option<u32> {
         match self {
@@ -71,17 +71,17 @@ impl Refusal {
 ///
 /// # Errors
 /// When a statement cannot be explored.
-pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
+pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     if scenario.ranks > u32::from(u16::MAX) {
-        return Err(Refusal::TooManyRanks { ranks: scenario.ranks });
+        return Err(JobError::TooManyRanks { ranks: scenario.ranks });
     }
     let mut options = protocol(&scenario.options, Options::default());
     if options.speculation == Speculation::Adaptive {
-        // What adaptation does, at any time for any reason: the checker chooses, and counts nothing.
+        // The checker explores every choice that an adaptation could make at any time, and needs no counters.
         options.speculation = Speculation::Always;
     }
     if portable {
-        // Any size may be buffered, or not: a choice of each send.
+        // A send of any size may be buffered or wait: both are explored.
         options.eager_threshold = u64::MAX;
         options.eager_window = NO_WINDOW;
         options.speculation = Speculation::Off;
@@ -91,7 +91,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
     for (rank, source) in (0..).zip(programs(scenario)?) {
         let program = match compiled.get(&Arc::as_ptr(&source)) {
             Some(program) => Arc::clone(program),
-            None => Arc::new(compile(&source).ok_or(Refusal::TooLong { rank })?),
+            None => Arc::new(compile(&source).ok_or(JobError::TooLong { rank })?),
         };
         compiled.insert(Arc::as_ptr(&source), Arc::clone(&program));
         ranks.push(program);
@@ -102,7 +102,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, Refusal> {
 /// By step: the names that stand for a message from then on, and the receives that they name; probes have no request.
 type Known = HashMap<u16, Vec<(Option<Ordinal>, RequestId)>>;
 
-/// A program in the checker's numbers; `None` if they do not suffice.
+/// A program in the checker's numbers; `None` if it has more requests, steps or buffers than there are numbers.
 fn compile(source: &meaning::Program) -> Option<Program> {
     let mut program = Program::default();
     let mut known = Known::new();
@@ -167,7 +167,7 @@ fn next(buffers: &mut usize) -> Buffer {
     (*buffers - 1) as Buffer
 }
 
-/// A rank waits for requests: from then on the messages of the receives among them are known.
+/// A wait for requests. From then on the messages of the receives among them are known.
 fn wait(
     program: &mut Program,
     known: &mut Known,
@@ -182,8 +182,8 @@ fn wait(
     program.act(line, Act::Wait(requests.map(|request| request as Ordinal).collect()));
 }
 
-/// Keeps the names of messages that a statement asks about, until the last one that does. A state without the others
-/// stands for many.
+/// Keeps the names of messages that a statement asks about, until the last statement that does. Without the others,
+/// more states are equal.
 fn keep_what_is_asked_for(program: &mut Program, mut known: Known) {
     // Names that a later step asks for before they are bound again.
     let mut asked: HashSet<RequestId> = HashSet::new();

@@ -1,12 +1,12 @@
-//! What an exploration is to find, and what its threads share: how far it is, and what it has met.
+//! The goal of a search, and the status that its threads share: how far it is, and which situations it has covered.
 
 use crate::program::Job;
 use carrousel_scenario::Check;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a proof has met on its way: one that never met a crossing proves little about crossings.
+/// A situation that a proof has to cover: one that never met a crossing proves little about crossings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Reached {
+pub enum CoverPoint {
     /// A message was written into an announced receive.
     Written,
     /// An RTR met a message under way by RTS.
@@ -21,7 +21,7 @@ pub enum Reached {
     Claimed,
 }
 
-impl Reached {
+impl CoverPoint {
     /// All of them.
     pub const ALL: [Self; 6] =
         [Self::Written, Self::Crossed, Self::Mispredicted, Self::Declined, Self::Cancelled, Self::Claimed];
@@ -39,40 +39,40 @@ impl Reached {
     }
 }
 
-/// What a search is for: a shortest path to one violation. It ends when it has one.
+/// The goal of a search: a shortest path to one violation. The search ends when it has one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Focus {
+pub(crate) struct SearchGoal {
     /// The check that is violated; `None` for a promise of the library's.
     pub(crate) check: Option<Check>,
-    /// Where its violation is, and of what kind; `None` for one that is at the end of an execution.
-    pub(crate) at: Option<Place>,
-    /// States to expand, at most.
+    /// The site of the violation; `None` if it is at the end of an execution.
+    pub(crate) at: Option<ViolationSite>,
+    /// The most states to expand.
     pub(crate) most: u64,
 }
 
-/// Where something goes wrong.
+/// The steps that can be the last one of an execution that violates a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// In a step of this rank's program, whatever has come to it before.
+pub(crate) enum ViolationSite {
+    /// Steps of this rank's program.
     Step(u16),
-    /// In a step of this rank's program, or in what comes to it.
+    /// Steps of this rank's program, and arrivals at it.
     Rank(u16),
 }
 
-/// What the threads of an exploration write to.
+/// The status of a search, which all its threads write to.
 #[derive(Debug, Default)]
-pub struct Shared {
-    /// Counts by [`Reached`].
-    pub(crate) reached: [AtomicU64; Reached::ALL.len()],
+pub struct SearchStatus {
+    /// Counts by [`CoverPoint`].
+    pub(crate) reached: [AtomicU64; CoverPoint::ALL.len()],
     /// States whose successors were asked for.
     pub expanded: AtomicU64,
     /// Explore no further.
     pub stop: AtomicBool,
-    /// A search for something has expanded as much as it may.
+    /// A search with a goal has expanded as many states as it may.
     pub(crate) beyond: AtomicBool,
-    /// Nothing is searched any more, only walked again: nothing stops that.
+    /// The search is over. Paths that are walked again are not stopped.
     pub(crate) is_over: AtomicBool,
-    /// The bits of the checks whose violation has been reported.
+    /// By check: a violation has been reported.
     pub(crate) reported: [AtomicBool; Check::ALL.len()],
     /// A broken promise has been reported.
     pub(crate) broken: AtomicBool,
@@ -80,27 +80,27 @@ pub struct Shared {
     pub(crate) matches: Vec<AtomicU64>,
 }
 
-impl Shared {
+impl SearchStatus {
     pub(crate) fn new(jobs: &[Job]) -> Self {
         let receives = match jobs {
             [job] => job.ranks.iter().map(|program| program.starts.len()).sum(),
-            // Families of jobs are about the protocol, not about their programs.
+            // Families of jobs test the protocol, not the determinism of their programs.
             _ => 0,
         };
         Self { matches: (0..receives).map(|_| AtomicU64::new(0)).collect(), ..Self::default() }
     }
 
-    /// How often something was met.
-    pub fn reached(&self, what: Reached) -> u64 {
+    /// How often a situation was met.
+    pub fn reached(&self, what: CoverPoint) -> u64 {
         self.reached[what as usize].load(Ordering::Relaxed)
     }
 
-    /// Whether a search for something has ended without it because it was too long.
+    /// Whether a search has ended at its bound without reaching its goal.
     pub(crate) fn is_beyond(&self) -> bool {
         self.beyond.load(Ordering::Relaxed)
     }
 
-    /// From now on paths are walked again.
+    /// Ends the search: from now on paths are walked again.
     pub(crate) fn end(&self) {
         self.is_over.store(true, Ordering::Relaxed);
         self.stop.store(false, Ordering::Relaxed);

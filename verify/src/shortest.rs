@@ -1,13 +1,13 @@
 //! Shortest counterexamples, at the cost of a search or less.
 //!
 //! The first path that a search finds need not be a shortest one: several threads do not search strictly by depth,
-//! and the reduction takes steps that a violation does not need. What one thread finds by depth is a shortest path of
-//! those that it may take, and which it has to take depends on the violation.
+//! and the reduction takes steps that a violation does not need. One thread that searches by depth finds a shortest
+//! of the paths that its reduction leaves, and which reduction leaves a shortest one depends on the violation.
 //!
-//! - *At the end of an execution* (a deadlock, a message that nobody has received): the reduced search takes an
-//!   execution of equal length to every end, in another order at most. Its first one is a shortest one.
-//!   A rank that cannot go on, at a value that leaves its range, counts as a deadlock, and is on the way: where a
-//!   program has such values both are searched for.
+//! - *At the end of an execution* (a deadlock, a message without a receive): to every end the reduced search takes an
+//!   execution of the same length, perhaps in another order. The first end that it finds is a nearest one. A rank
+//!   that cannot go on because a value leaves its range counts as a deadlock, too, and is *on the way*: of programs
+//!   with such values, both are searched for.
 //! - *On the way* (a request that is left behind, a buffer in use, a match): a shortest execution ends with it, and
 //!   all its steps are needed for what happens at one rank. So for each rank in turn the persistent set is that of
 //!   this rank (`reduce::actions_towards`): each such execution takes something of it, and may take
@@ -15,22 +15,22 @@
 //! - *A broken promise* of the library, or a search without reduction: all orders are searched. That the reduction
 //!   is right rests on the promises.
 //!
-//! All searches together expand no more states than the first one did, or [`EXPANDED_MIN`] (fewer of very many ranks, of
-//! which each state is large); a counterexample that is not known to be a shortest one by then says so.
+//! All searches together expand no more states than the first one did, or [`EXPANDED_MIN`] (fewer for jobs of very
+//! many ranks, whose states are large). A counterexample that is not known to be a shortest one by then says so.
 
 use crate::action::Action;
-use crate::explore::{Limits, Outcome, Path, search};
+use crate::explore::{Limits, Path, SearchOutcome, search};
 use crate::model::{Model, Settings};
 use crate::program::Job;
-use crate::search::{Focus, Place};
+use crate::search::{SearchGoal, ViolationSite};
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use std::iter;
 use std::num::NonZeroUsize;
 
-/// States that may be expanded however small the first search was.
+/// States that may be expanded, even if the first search was smaller.
 pub const EXPANDED_MIN: u64 = 5_000;
-/// Of jobs with more ranks than this, as many fewer.
+/// Jobs with n times as many ranks may expand an n-th of [`EXPANDED_MIN`].
 const RANKS: u64 = 256;
 
 /// A counterexample.
@@ -47,7 +47,7 @@ pub struct Shortest<P: Protocol> {
 pub struct Shortened<P: Protocol> {
     /// One for each violated check.
     pub counterexamples: Vec<Shortest<P>>,
-    /// States of all searches; one that several have met counts several times.
+    /// States of all searches. A state counts once for each search that has met it.
     pub states: u64,
     /// States generated.
     pub generated: u64,
@@ -57,7 +57,7 @@ pub struct Shortened<P: Protocol> {
 pub fn shorten<P: Protocol>(
     job: &Job,
     settings: Settings,
-    outcome: &mut Outcome<P>,
+    outcome: &mut SearchOutcome<P>,
     limits: &Limits<'_>,
 ) -> Shortened<P> {
     let mut shortening = Shortening::new(job, settings, limits);
@@ -65,8 +65,8 @@ pub fn shorten<P: Protocol>(
     shortening.reduces &= outcome.broken.is_none();
     let ranks = job.ranks.len() as u64;
     shortening.left = outcome.states.max(EXPANDED_MIN * RANKS / ranks.max(RANKS));
-    // What one thread has found by depth in all orders, or at the end of executions, is a shortest one already; so is
-    // what is wrong from the beginning.
+    // A counterexample that one thread has found by depth in all orders, or at the end of an execution, is a shortest
+    // one already; so is a violation in an initial state.
     let by_depth = limits.threads <= 1;
     for (check, path) in std::mem::take(&mut outcome.violations) {
         let is_known = path.steps.len() <= 1
@@ -80,7 +80,7 @@ pub fn shorten<P: Protocol>(
     shortening.done
 }
 
-/// A shortest path to a broken promise, where this one is known: all orders are searched, however long that takes.
+/// A shortest path to a broken promise, to which `path` leads: all orders are searched, however long that takes.
 pub(crate) fn shorten_broken<P: Protocol>(
     job: &Job,
     settings: Settings,
@@ -95,7 +95,7 @@ pub(crate) fn shorten_broken<P: Protocol>(
 
 /// How a search has ended.
 enum Ended {
-    /// With a shortest path of those that it was for.
+    /// It has found a shortest path to its goal.
     Found,
     /// There is none.
     Nothing,
@@ -125,7 +125,7 @@ impl<'a, P: Protocol> Shortening<'a, P> {
         }
     }
 
-    /// Whether a check is violated only where nothing happens any more.
+    /// Whether a check is violated only at the end of an execution.
     fn is_at_the_end(&self, check: Check) -> bool {
         let mut programs = self.model.jobs().iter().flat_map(|job| &job.ranks);
         match check {
@@ -136,22 +136,23 @@ impl<'a, P: Protocol> Shortening<'a, P> {
 
     fn shorten(&mut self, best: &mut Shortest<P>) {
         let ranks = || 0..self.model.jobs()[0].ranks.len() as u16;
-        let places: Vec<Option<Place>> = if !self.reduces || self.is_at_the_end(best.check) {
+        let places: Vec<Option<ViolationSite>> = if !self.reduces || self.is_at_the_end(best.check) {
             vec![None]
         } else if best.check == Check::DeadlockFreedom {
-            iter::once(None).chain(ranks().map(|rank| Some(Place::Step(rank)))).collect()
+            iter::once(None).chain(ranks().map(|rank| Some(ViolationSite::Step(rank)))).collect()
         } else {
-            let steps = ranks().map(|rank| Some(Place::Step(rank)));
-            // That a program ends with an open request is a matter of its own steps.
+            let steps = ranks().map(|rank| Some(ViolationSite::Step(rank)));
+            // Whether a program ends with an open request depends on its own steps alone.
             let others = ranks().filter(|_| best.check != Check::RequestLeak);
-            steps.chain(others.map(|rank| Some(Place::Rank(rank)))).collect()
+            steps.chain(others.map(|rank| Some(ViolationSite::Rank(rank)))).collect()
         };
-        // Where the violation is known to be there may be a short one, beside which the other searches end soon.
+        // The rank of the known violation comes first: with a short path from there, the other searches end soon.
         let here = best.path.steps.iter().rev().find_map(|(_, action)| *action).map_or(0, Action::rank);
         if places.len() > 1 {
-            self.improve(best, Some(Place::Step(here)), 0);
+            self.improve(best, Some(ViolationSite::Step(here)), 0);
         }
-        // Of equally short ones it is the same in every run: which one was found first is not.
+        // Which path the first search has found differs from run to run. Of equally short ones, report the same in
+        // every run.
         let mut is_chosen = false;
         best.is_known = true;
         for place in places {
@@ -163,8 +164,8 @@ impl<'a, P: Protocol> Shortening<'a, P> {
         }
     }
 
-    /// Searches for a path that is shorter than the best one, or longer than that by less than `more` steps.
-    fn improve(&mut self, best: &mut Shortest<P>, place: Option<Place>, more: usize) -> Ended {
+    /// Searches for a path that is shorter than the best one plus `more` steps.
+    fn improve(&mut self, best: &mut Shortest<P>, place: Option<ViolationSite>, more: usize) -> Ended {
         let Some(mut found) = self.search(Some(best.check), place, best.path.steps.len() + more) else {
             return Ended::Early;
         };
@@ -178,12 +179,17 @@ impl<'a, P: Protocol> Shortening<'a, P> {
         }
     }
 
-    /// Searches for a path with fewer states than this; none if there is no time left to.
-    fn search(&mut self, check: Option<Check>, at: Option<Place>, states: usize) -> Option<Outcome<P>> {
+    /// Searches for a path with fewer states than this; `None` if no expansions are left.
+    fn search(
+        &mut self,
+        check: Option<Check>,
+        at: Option<ViolationSite>,
+        states: usize,
+    ) -> Option<SearchOutcome<P>> {
         if self.left == 0 || self.limits.is_interrupted() {
             return None;
         }
-        let focus = Focus { check, at, most: self.left };
+        let focus = SearchGoal { check, at, most: self.left };
         let model = self.model.focused(self.reduces, focus);
         // A search to depth d looks at states whose path has less than d states, and no path has none.
         let found = search(model, &self.limits, NonZeroUsize::new(states.max(1)));

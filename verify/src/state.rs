@@ -1,8 +1,8 @@
-//! A state of the whole system: the ranks, and what the network has in flight.
+//! A state of the whole system: the ranks, and the network between them.
 
-use crate::network::{Flight, Message, Network};
+use crate::network::{InFlight, Message, Network};
 use crate::program::{Ordinal, Start};
-use crate::violation::Wrong;
+use crate::violation::Violation;
 use carrousel_rank::{Handle, Kept, Packet, Protocol, Rank};
 use carrousel_scenario::{Received, RequestId};
 use smallvec::SmallVec;
@@ -15,29 +15,29 @@ pub struct State<P: Protocol> {
     /// Which of the model's jobs this is a state of.
     pub job: u32,
     /// The ranks.
-    pub procs: Vec<Shared<Proc<P>>>,
+    pub procs: Vec<Hashed<Proc<P>>>,
     /// What is in flight.
     pub network: Network,
-    /// What ranks have started with values that only an execution has, by rank and ordinal.
+    /// Requests whose values are known only at run time, as they were started: by rank and ordinal.
     pub begun: Vec<(u16, Ordinal, Start)>,
-    /// What the last step did wrong.
-    pub wrong: SmallVec<[Wrong; 1]>,
+    /// The checks that the last step has violated.
+    pub violations: SmallVec<[Violation; 1]>,
 }
 
-/// A value that successor states share until it changes, with its hash.
+/// A value with its hash, which successor states share until it changes.
 #[derive(Clone, Debug)]
-pub struct Shared<T> {
+pub struct Hashed<T> {
     hash: u64,
     value: Arc<T>,
 }
 
-impl<T: Hash + Clone> Shared<T> {
+impl<T: Hash + Clone> Hashed<T> {
     /// Wraps a value.
     pub fn new(value: T) -> Self {
         Self { hash: hash_of(&value), value: Arc::new(value) }
     }
 
-    /// Changes the value, a copy of it if it is shared.
+    /// Changes the value, or a copy of it if other states share it.
     pub fn change<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
         let value = Arc::make_mut(&mut self.value);
         let result = change(value);
@@ -51,28 +51,28 @@ fn hash_of<T: Hash>(value: &T) -> u64 {
     ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(value)
 }
 
-impl<T> std::ops::Deref for Shared<T> {
+impl<T> std::ops::Deref for Hashed<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.value
     }
 }
 
-impl<T: PartialEq> PartialEq for Shared<T> {
+impl<T: PartialEq> PartialEq for Hashed<T> {
     fn eq(&self, other: &Self) -> bool {
         self.hash == other.hash && self.value == other.value
     }
 }
 
-impl<T: Eq> Eq for Shared<T> {}
+impl<T: Eq> Eq for Hashed<T> {}
 
-impl<T> Hash for Shared<T> {
+impl<T> Hash for Hashed<T> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
     }
 }
 
-/// One rank, and what a person standing beside it knows.
+/// One rank: the library, its place in the program, and what the oracle knows.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Proc<P: Protocol> {
     /// The next step of its program.
@@ -81,25 +81,25 @@ pub struct Proc<P: Protocol> {
     pub rank: Rank<P>,
     /// Requests that the program has not released, by ordinal.
     pub open: SmallVec<[Open; 4]>,
-    /// Receives without a message, in posting order, by MPI's rule and not by the library's word.
+    /// The oracle's receives without a message, in posting order.
     pub waiting: SmallVec<[Ordinal; 4]>,
-    /// Messages without a receive, in order of arrival, by MPI's rule.
+    /// The oracle's messages without a receive, in order of arrival.
     pub arrived: SmallVec<[Message; 4]>,
-    /// Which message each piece of library memory holds.
+    /// The message that each unexpected buffer of the library holds.
     pub kept: SmallVec<[(Kept, Message); 2]>,
-    /// The messages that names stand for, by name, as long as a statement may ask for them.
+    /// The message of each name, as long as a statement may ask for it.
     pub received: SmallVec<[(RequestId, Received); 1]>,
 }
 
 /// A request that the program has not released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Open {
-    /// Its name here.
+    /// Its name in the program.
     pub ordinal: Ordinal,
-    /// Its name in the library. A collective has none under the weakest MPI: of that MPI's rule is asked, not our
-    /// schedule.
+    /// Its name in the library. A collective has none under the weakest MPI: when it may end, MPI's rule decides, and
+    /// no schedule runs.
     pub handle: Option<Handle>,
-    /// Of a receive: the message that MPI's rule gives it, until it is complete.
+    /// Of a receive that is not complete: the message that the oracle gives it.
     pub message: Option<Message>,
     /// Of a send: its peer may read its buffer. Of a receive: its peer may have been told of its buffer.
     pub exposed: bool,
@@ -123,28 +123,28 @@ impl<P: Protocol> Proc<P> {
         self.open.iter_mut().find(|open| open.handle == Some(handle))
     }
 
-    /// Whether `ordinal` is released, or complete by the library's word.
+    /// Whether `ordinal` is released, or the library says that it is complete.
     pub fn is_over(&self, ordinal: Ordinal) -> bool {
         self.open.iter().find(|open| open.ordinal == ordinal).is_none_or(|open| self.is_complete(open))
     }
 
-    /// Whether an open request is complete by the library's word.
+    /// Whether the library says that an open request is complete.
     pub fn is_complete(&self, open: &Open) -> bool {
         open.handle.is_some_and(|handle| self.rank.is_complete(handle))
     }
 }
 
 impl<P: Protocol> State<P> {
-    /// Whether a message is under way to where it will be matched, or has come and has no receive. One that
-    /// is written into its receive is matched.
+    /// Whether a message has no receive yet: it is on its way to be matched, or has arrived before its receive. A
+    /// message that is written into an announced receive is matched.
     pub fn is_unmatched(&self, message: Message, to: u16) -> bool {
-        let brings = |flight: &Flight| matches!(flight, Flight::Packet(Packet::Eager { .. } | Packet::Rts { .. }, Some(it)) if *it == message);
+        let brings = |item: &InFlight| matches!(item, InFlight::Packet(Packet::Eager { .. } | Packet::Rts { .. }, Some(it)) if *it == message);
         self.procs[usize::from(to)].arrived.contains(&message)
-            || self.network.iter().any(|(route, flight)| route.at == to && brings(flight))
+            || self.network.iter().any(|(channel, item)| channel.at == to && brings(item))
     }
 
-    /// The ranks by their numbers, of which there may be as many as fit.
-    pub fn ranks(&self) -> impl Iterator<Item = (u16, &Shared<Proc<P>>)> {
+    /// The ranks with their numbers; at most as many as there are numbers.
+    pub fn ranks(&self) -> impl Iterator<Item = (u16, &Hashed<Proc<P>>)> {
         (0..=u16::MAX).zip(&self.procs)
     }
 }

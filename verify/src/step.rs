@@ -1,19 +1,19 @@
 //! Carrying out one step: the driver that the checker is to a rank.
 //!
-//! Everything a step does is an input to one [`carrousel_rank::Rank`] and the performance of its outputs, in order. Beside
-//! the library stands the rule: `waiting` and `arrived` of [`Proc`] are MPI's matching in its plainest
-//! form, and what the library does with a message is compared with it.
+//! A step feeds one input to one [`carrousel_rank::Rank`] and performs its outputs, in order. What the library does
+//! with a message is compared with the oracle: `waiting` and `arrived` of [`Proc`] are the two queues of MPI's
+//! matching in its plainest form.
 
 use crate::action::{Action, Choice};
-use crate::context::Turn;
-use crate::judge::{Rule, judge_end};
+use crate::context::StepContext;
 use crate::later::sought;
 use crate::model::Model;
-use crate::network::{Data, Flight, Message, Network, Reading, Route, What};
+use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network, Reading};
+use crate::oracle::{Expectation, check_end};
 use crate::program::{Act, Ordinal, Program, Start};
-use crate::search::Reached;
-use crate::state::{Open, Proc, Shared, State};
-use crate::violation::Note;
+use crate::search::CoverPoint;
+use crate::state::{Hashed, Open, Proc, State};
+use crate::violation::ViolationKind;
 use carrousel_program::received;
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Event, Packet, Pattern, Protocol, RankId, Receive, ReceiveClaimed,
@@ -46,18 +46,18 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         procs: state.procs.clone(),
         network: state.network.clone(),
         begun: state.begun.clone(),
-        wrong: SmallVec::new(),
+        violations: SmallVec::new(),
     };
     let me = action.rank();
-    // The rank's state is taken out for the turn, so that it and the network can change side by side.
+    // The ranks are taken out of the state, so that the network can be borrowed while one of them changes.
     let mut procs = std::mem::take(&mut next.procs);
     procs[usize::from(me)].change(|proc| {
-        let mut turn = Turn { model, state: &mut next, me };
+        let mut context = StepContext { model, state: &mut next, me };
         match action {
-            Action::Step { choice, .. } => turn.step(proc, choice),
-            Action::Land(route) => turn.land(proc, route, 0),
-            Action::Overtake { route, place } => turn.land(proc, route, place),
-            Action::Announce { receive, .. } => turn.announce(proc, receive),
+            Action::Step { choice, .. } => context.step(proc, choice),
+            Action::Land(channel) => context.land(proc, channel, 0),
+            Action::Overtake { channel, place } => context.land(proc, channel, place),
+            Action::Announce { receive, .. } => context.announce(proc, receive),
         }
         if model.is_reducing() {
             model.forget_arrival_order(state.job, me, proc);
@@ -65,7 +65,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     });
     next.procs = procs;
     next.forget_what_is_over();
-    judge_end(model, &mut next);
+    check_end(model, &mut next);
     next
 }
 
@@ -75,7 +75,7 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
     let ranks = carrousel_rank::Job { ranks: programs.ranks.len() as u32 };
     let procs = (0..ranks.ranks)
         .map(|me| {
-            Shared::new(Proc {
+            Hashed::new(Proc {
                 pc: 0,
                 rank: carrousel_rank::Rank::new(RankId(me), &ranks, &programs.options),
                 open: SmallVec::new(),
@@ -87,12 +87,12 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
         })
         .collect();
     let mut state =
-        State { job, procs, network: Network::default(), begun: Vec::new(), wrong: SmallVec::new() };
-    judge_end(model, &mut state);
+        State { job, procs, network: Network::default(), begun: Vec::new(), violations: SmallVec::new() };
+    check_end(model, &mut state);
     state
 }
 
-impl<P: Protocol> Turn<'_, P> {
+impl<P: Protocol> StepContext<'_, P> {
     fn step(&mut self, proc: &mut Proc<P>, choice: Choice) {
         let program = self.model.program(self.state.job, self.me);
         let pc = proc.pc;
@@ -126,7 +126,7 @@ impl<P: Protocol> Turn<'_, P> {
                     let mut outputs = Outputs::default();
                     let cancelled = proc.rank.call(Call::Cancel(handle), &mut outputs);
                     debug_assert!(cancelled.is_ok(), "the generator cancels open receives only");
-                    self.perform(proc, outputs, None, Rule::Silent);
+                    self.perform(proc, outputs, None, Expectation::Nothing);
                 }
             }
             Act::Touch { buffer, write } => self.use_buffer(proc, *buffer, *write),
@@ -137,12 +137,12 @@ impl<P: Protocol> Turn<'_, P> {
             proc.received.retain(|(other, _)| other != name);
         }
         if self.model.is_at_fault(self.state.job, self.me, proc) {
-            self.wrong(Check::DeadlockFreedom, Note::OutOfRange { at: self.me });
+            self.violates(Check::DeadlockFreedom, ViolationKind::OutOfRange { at: self.me });
         }
         if usize::from(proc.pc) == program.steps.len()
             && let Some(open) = proc.open.first()
         {
-            self.wrong(Check::RequestLeak, Note::Leak { at: self.me, request: open.ordinal });
+            self.violates(Check::RequestLeak, ViolationKind::Leak { at: self.me, request: open.ordinal });
         }
     }
 
@@ -153,7 +153,7 @@ impl<P: Protocol> Turn<'_, P> {
             (used == buffer && (write || written)).then_some((open.ordinal, written))
         });
         if let Some((request, written)) = user {
-            self.wrong(Check::BufferSafety, Note::BufferInUse { at: self.me, request, written });
+            self.violates(Check::BufferSafety, ViolationKind::BufferInUse { at: self.me, request, written });
         }
     }
 
@@ -167,55 +167,55 @@ impl<P: Protocol> Turn<'_, P> {
             self.use_buffer(proc, buffer, write);
         }
         if self.model.is_portable() && matches!(start, Start::Collective { .. }) {
-            // When it may leave, MPI's rule says: the library's schedule waits for more ranks, and for others.
+            // MPI's rule says when it may leave: a schedule of the library would wait for more ranks, and for others.
             proc.open.push(Open { ordinal, handle: None, message: None, exposed: false, busy: false });
             return;
         }
         let is_send = matches!(start, Start::Send { .. });
         let subject = is_send.then_some(Message { from: self.me, send: ordinal });
-        let rule = match start {
-            Start::Receive { .. } => Rule::Match(self.receive_by_rule(proc, ordinal)),
-            _ => Rule::Silent,
+        let expectation = match start {
+            Start::Receive { .. } => Expectation::Match(self.receive_by_rule(proc, ordinal)),
+            _ => Expectation::Nothing,
         };
         let mut outputs = Outputs { decline: choice == Choice::Decline, ..Outputs::default() };
         let opened = proc.rank.call(start.call(), &mut outputs);
         let Ok(handle) = opened else {
             unreachable!("programs are checked before they are explored: {opened:?}");
         };
-        let message = match rule {
-            Rule::Match(Some((receive, message))) if receive == ordinal => Some(message),
+        let message = match expectation {
+            Expectation::Match(Some((receive, message))) if receive == ordinal => Some(message),
             _ => None,
         };
         proc.open.push(Open { ordinal, handle: Some(handle), message, exposed: false, busy: false });
         if choice == Choice::Decline {
-            self.model.reach(Reached::Declined);
+            self.model.reach(CoverPoint::Declined);
         }
-        self.perform(proc, outputs, subject, rule);
-        if matches!((start, rule), (Start::Receive { .. }, Rule::Match(None))) {
+        self.perform(proc, outputs, subject, expectation);
+        if matches!((start, expectation), (Start::Receive { .. }, Expectation::Match(None))) {
             proc.waiting.push(ordinal);
         }
     }
 
-    /// A receive claims its message, which the library says that there is.
+    /// A receive claims its message, which a probe has found.
     fn claim(&mut self, proc: &mut Proc<P>, ordinal: Ordinal) {
         let at = self.me;
-        let rule = self.receive_by_rule(proc, ordinal);
+        let expectation = self.receive_by_rule(proc, ordinal);
         let Pattern { source, tag, .. } = self.pattern_of(ordinal).0;
         let mut outputs = Outputs::default();
         let Some((handle, arrived)) = proc.rank.claim(source, tag, Communicator::WORLD, &mut outputs) else {
             unreachable!("a probe has found it");
         };
-        let message = rule.map(|(_, message)| message);
+        let message = expectation.map(|(_, message)| message);
         proc.open.push(Open { ordinal, handle: Some(handle), message, exposed: false, busy: false });
-        self.perform(proc, outputs, None, Rule::Silent);
-        self.model.reach(Reached::Claimed);
+        self.perform(proc, outputs, None, Expectation::Nothing);
+        self.model.reach(CoverPoint::Claimed);
         match message {
-            None => self.wrong(Check::MatchingOrder, Note::Impossible { at, from: at }),
+            None => self.violates(Check::MatchingOrder, ViolationKind::Impossible { at, from: at }),
             Some(message) => {
                 let (envelope, len) = self.envelope_of(message);
                 if arrived != (Arrived { envelope, data: self.data_of(message), len }) {
-                    let note = Note::WrongReceive { at, message, should: Some(ordinal), got: None };
-                    self.wrong(Check::MatchingOrder, note);
+                    let kind = ViolationKind::WrongReceive { at, message, should: Some(ordinal), got: None };
+                    self.violates(Check::MatchingOrder, kind);
                 }
             }
         }
@@ -232,10 +232,10 @@ impl<P: Protocol> Turn<'_, P> {
         let call = Call::ReceiveClaimed(ReceiveClaimed { message, len, memory });
         let received = proc.rank.call(call, &mut outputs);
         debug_assert!(received.is_ok(), "programs receive what they have claimed, and once");
-        self.perform(proc, outputs, None, Rule::Match(claimed.map(|message| (ordinal, message))));
+        self.perform(proc, outputs, None, Expectation::Match(claimed.map(|message| (ordinal, message))));
     }
 
-    /// What is discarded is nobody's: nothing is written.
+    /// A message that is discarded belongs to no receive: none of its data may be moved.
     fn discard(&mut self, proc: &mut Proc<P>, ordinal: Ordinal) {
         let Some(open) = proc.by_ordinal(ordinal) else { return };
         let (handle, claimed) = (open.handle, open.message.take());
@@ -247,40 +247,46 @@ impl<P: Protocol> Turn<'_, P> {
         let moves = |work: &Work| matches!(work, Work::Read { .. } | Work::Place { .. });
         if !outputs.work.iter().any(ends) || outputs.work.iter().any(moves) {
             let message = claimed.unwrap_or(Message { from: self.me, send: 0 });
-            let note = Note::WrongReceive { at: self.me, message, should: None, got: Some(ordinal) };
-            self.wrong(Check::MatchingOrder, note);
+            let kind = ViolationKind::WrongReceive { at: self.me, message, should: None, got: Some(ordinal) };
+            self.violates(Check::MatchingOrder, kind);
         }
         outputs.work.retain(|work| !ends(work));
-        self.perform(proc, outputs, None, Rule::Silent);
+        self.perform(proc, outputs, None, Expectation::Nothing);
     }
 
     fn announce(&mut self, proc: &mut Proc<P>, receive: Ordinal) {
         let Some(handle) = proc.by_ordinal(receive).and_then(|open| open.handle) else { return };
-        self.event(proc, Event::Announce(handle), None, Rule::Silent);
+        self.event(proc, Event::Announce(handle), None, Expectation::Nothing);
     }
 
     /// Feeds one event to the library and performs what it asks for.
-    fn event(&mut self, proc: &mut Proc<P>, event: Event, subject: Option<Message>, rule: Rule) {
+    fn event(
+        &mut self,
+        proc: &mut Proc<P>,
+        event: Event,
+        subject: Option<Message>,
+        expectation: Expectation,
+    ) {
         let mut outputs = Outputs::default();
         match proc.rank.event(event, &mut outputs) {
-            Ok(()) => self.perform(proc, outputs, subject, rule),
+            Ok(()) => self.perform(proc, outputs, subject, expectation),
             Err(error) => {
-                let note = Note::Impossible { at: self.me, from: error.peer.0 as u16 };
-                self.wrong(Check::MatchingOrder, note);
+                let kind = ViolationKind::Impossible { at: self.me, from: error.peer.0 as u16 };
+                self.violates(Check::MatchingOrder, kind);
             }
         }
     }
 
-    fn land(&mut self, proc: &mut Proc<P>, route: Route, place: usize) {
-        let Some(flight) = self.state.network.land(route, place) else { return };
-        let from = RankId(u32::from(route.peer));
-        match flight {
-            // The card of this rank does it, not its library.
-            Flight::Read(reading, Some(notice)) => {
-                self.state.network.landed(route, reading, notice);
+    fn land(&mut self, proc: &mut Proc<P>, channel: Channel, place: usize) {
+        let Some(item) = self.state.network.land(channel, place) else { return };
+        let from = RankId(u32::from(channel.peer));
+        match item {
+            // The adapter of this rank does it, without its library.
+            InFlight::Read(reading, Some(notice)) => {
+                self.state.network.landed(channel, reading, notice);
             }
-            Flight::Completion(handle) | Flight::Read(Reading { request: handle, .. }, None) => {
-                // One of a collective's round is nothing that the program has opened.
+            InFlight::Completion(handle) | InFlight::Read(Reading { request: handle, .. }, None) => {
+                // A request of a collective's round is one of the library's own: the program has not opened it.
                 let me = self.me;
                 let open = proc.by_handle(handle);
                 if open.is_none() && collective_of(handle).is_none() {
@@ -290,23 +296,23 @@ impl<P: Protocol> Turn<'_, P> {
                     open.busy = false;
                     Message { from: me, send: open.ordinal }
                 });
-                if route.what == What::Written {
-                    self.event(proc, Event::Written(handle), subject, Rule::Silent);
+                if channel.kind == ChannelKind::Written {
+                    self.event(proc, Event::Written(handle), subject, Expectation::Nothing);
                 } else {
-                    self.event(proc, Event::Read(handle), None, Rule::Silent);
+                    self.event(proc, Event::Read(handle), None, Expectation::Nothing);
                 }
             }
-            Flight::Data(data, notice) => {
+            InFlight::Data(data, notice) => {
                 self.written(proc, data);
                 if let Some(packet) = notice
-                    && self.state.wrong.is_empty()
+                    && self.state.violations.is_empty()
                 {
                     let brings = matches!(packet, Packet::Fin { .. }).then_some(data.message);
-                    self.packet(proc, from, route.context, packet, brings);
+                    self.packet(proc, from, channel.context, packet, brings);
                 }
             }
-            Flight::Packet(packet, message) => self.packet(proc, from, route.context, packet, message),
-            Flight::Notice(packet) => self.packet(proc, from, route.context, packet, None),
+            InFlight::Packet(packet, message) => self.packet(proc, from, channel.context, packet, message),
+            InFlight::Notice(packet) => self.packet(proc, from, channel.context, packet, None),
         }
     }
 
@@ -327,9 +333,9 @@ impl<P: Protocol> Turn<'_, P> {
                     && expected.map(|(receive, _)| receive) != got
                 {
                     let should = expected.map(|(receive, _)| receive);
-                    self.wrong(
+                    self.violates(
                         Check::MatchingOrder,
-                        Note::WrongReceive { at: self.me, message, should, got },
+                        ViolationKind::WrongReceive { at: self.me, message, should, got },
                     );
                     return;
                 }
@@ -338,7 +344,7 @@ impl<P: Protocol> Turn<'_, P> {
                 if let Some((receive, _)) = expected
                     && proc.by_ordinal(receive).is_some_and(|open| open.exposed)
                 {
-                    self.model.reach(Reached::Mispredicted);
+                    self.model.reach(CoverPoint::Mispredicted);
                 }
             }
             Packet::Done { send } => {
@@ -350,16 +356,22 @@ impl<P: Protocol> Turn<'_, P> {
             _ => {}
         }
         // An RTR-ACK has been compared above; nothing comes of it yet.
-        let rule = match packet {
-            Packet::RtrAck { .. } => Rule::Silent,
-            _ if message.is_none() => Rule::Silent,
-            _ => Rule::Match(expected),
+        let expectation = match packet {
+            Packet::RtrAck { .. } => Expectation::Nothing,
+            _ if message.is_none() => Expectation::Nothing,
+            _ => Expectation::Match(expected),
         };
-        self.event(proc, Event::Packet { from, context, packet }, None, rule);
+        self.event(proc, Event::Packet { from, context, packet }, None, expectation);
     }
 
-    /// Performs outputs in order. `subject` is the message that the input was about at its sender.
-    fn perform(&mut self, proc: &mut Proc<P>, outputs: Outputs, subject: Option<Message>, rule: Rule) {
+    /// Performs outputs in order. `subject` is the message whose send the input was about.
+    fn perform(
+        &mut self,
+        proc: &mut Proc<P>,
+        outputs: Outputs,
+        subject: Option<Message>,
+        expectation: Expectation,
+    ) {
         let mut got = None;
         let mut taken = None;
         for work in outputs.work {
@@ -372,7 +384,7 @@ impl<P: Protocol> Turn<'_, P> {
                 }
                 Work::Write { to, context, receive, len, notice, request, .. } => {
                     let Some(open) = proc.by_handle(request) else {
-                        // Data of a collective is in nobody's buffer: what matters is what is said behind it.
+                        // Data of a collective has no buffer in the model: only the packet behind it matters.
                         if let (Some(_), Some(packet)) = (collective_of(request), notice) {
                             let to = to.0 as u16;
                             self.state.network.send(self.me, to, context, packet, None);
@@ -406,14 +418,14 @@ impl<P: Protocol> Turn<'_, P> {
                 }
                 Work::Keep { kept, .. } if kept.context.is_collective() => {}
                 Work::Keep { kept, .. } => {
-                    // What arrives last is last in line.
+                    // The message of this input is the last that has arrived.
                     proc.kept.extend(proc.arrived.last().map(|message| (kept, *message)));
                 }
                 Work::Copy { .. } | Work::Combine { .. } => {}
                 Work::Complete { request, status } => self.completed(proc, request, &status, &mut got),
             }
         }
-        if let Rule::Match(expected) = rule {
+        if let Expectation::Match(expected) = expectation {
             let got = got.and_then(|handle| proc.by_handle(handle)).map(|open| open.ordinal);
             self.compare(got, taken, expected);
         }
@@ -451,8 +463,8 @@ impl<P: Protocol> Turn<'_, P> {
     }
 }
 
-/// Releases a request that is complete; one that is released already stays so. The name of a receive stands for its
-/// message from now on.
+/// Releases a request that is complete, unless it is released already. The name of a receive stands for its message
+/// from now on.
 fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal) {
     if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
         let Some(handle) = proc.open.remove(at).handle else { return };

@@ -1,36 +1,36 @@
-//! Violated checks, and what has happened.
+//! Violations: the check that is violated, and what has happened.
 
 use crate::network::Message;
 use crate::program::Ordinal;
 use carrousel_scenario::Check;
 
-/// A violated check, and how.
+/// A violated check, with what has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Wrong {
+pub struct Violation {
     /// The check.
     pub check: Check,
     /// What happened.
-    pub note: Note,
+    pub kind: ViolationKind,
 }
 
-impl Wrong {
-    /// Whether the library broke a promise, so that what follows means nothing and is not explored.
+impl Violation {
+    /// Whether the library broke a promise. What follows means nothing then, and is not explored.
     pub fn is_fatal(&self) -> bool {
         matches!(
-            self.note,
-            Note::WrongReceive { .. }
-                | Note::WrittenTooLate { .. }
-                | Note::WrittenPastEnd { .. }
-                | Note::CompleteTooEarly { .. }
-                | Note::Impossible { .. }
-                | Note::Abandoned { .. }
+            self.kind,
+            ViolationKind::WrongReceive { .. }
+                | ViolationKind::WrittenTooLate { .. }
+                | ViolationKind::WrittenPastEnd { .. }
+                | ViolationKind::CompleteTooEarly { .. }
+                | ViolationKind::Impossible { .. }
+                | ViolationKind::Abandoned { .. }
         )
     }
 }
 
-/// What went wrong, for the explanation.
+/// What has happened, for the explanation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Note {
+pub enum ViolationKind {
     /// A rank is stuck.
     Stuck,
     /// A rank cannot go on: a value in its next statement leaves its range.
@@ -38,7 +38,7 @@ pub enum Note {
         /// This rank.
         at: u16,
     },
-    /// A rank is stuck in a request that has its partner: the library has forgotten it.
+    /// A rank waits for ever for a request that has its partner: the library has forgotten it.
     Abandoned {
         /// At this rank.
         at: u16,
@@ -51,7 +51,7 @@ pub enum Note {
         at: u16,
         /// The message.
         message: Message,
-        /// The receive that should have it.
+        /// The receive that should have got it.
         should: Option<Ordinal>,
         /// The receive that got it.
         got: Option<Ordinal>,
@@ -108,9 +108,9 @@ pub enum Note {
     BufferInUse {
         /// At this rank.
         at: u16,
-        /// The request that has it.
+        /// The request that uses it.
         request: Ordinal,
-        /// It is being written, not read.
+        /// The request writes the buffer; otherwise it reads it.
         written: bool,
     },
     /// A wildcard receive got another message than in another execution.

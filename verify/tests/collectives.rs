@@ -1,5 +1,5 @@
-//! Collectives are free of deadlock, whatever the network does: every execution of each one, at 2 to 8 ranks,
-//! eager and by rendezvous; and what a wrong use of them is called.
+//! Collectives are free of deadlock, whatever the network does: every execution of each one, at 2 to 8 ranks, eager
+//! and by rendezvous. A wrong use of them is reported.
 
 use carrousel_rank::Mirror;
 use carrousel_scenario::{Check, load};
@@ -63,7 +63,7 @@ fn all_are_proven(rule_set: RuleSet) {
     }
 }
 
-/// What the reduction leaves out hides nothing: all orders of events, as far as they can be counted.
+/// The reduction hides nothing: all orders of events, as far as they can be counted.
 #[test]
 fn every_collective_is_proven_without_the_reduction() {
     for statement in ["barrier"].into_iter().chain(STATEMENTS) {

@@ -1,4 +1,4 @@
-//! What a person reads when a check is violated: the summary, the steps, the chart.
+//! Counterexamples as people read them: the summary, the steps, the chart.
 
 use carrousel_rank::{Kind, Mirror, Options, Protocol, Published, RankId, Source, Speculation, mpi};
 use carrousel_rendezvous::{MirrorRules, Release};
@@ -26,7 +26,7 @@ fn of_scenario(text: &str, check: Check) -> Counterexample {
     counterexample::<Mirror>(job, check, Some(&scenario))
 }
 
-/// Everything that a person reads in a terminal.
+/// A counterexample as it is printed in a terminal.
 fn page(counterexample: &Counterexample, width: usize) -> String {
     let mut page = format!("{}\n\n", counterexample.summary);
     for (number, step) in counterexample.steps.iter().enumerate() {
@@ -157,7 +157,7 @@ rank *
     check("ranks_that_wait_in_the_same_way_are_told_by_an_example", Check::DeadlockFreedom, text);
 }
 
-/// What keeps the other ranks is told, however many they are.
+/// The cause of the other waits is told, however many ranks wait.
 #[test]
 fn a_cycle_among_many_that_wait() {
     let text = "\

@@ -1,8 +1,7 @@
 //! The reduced search ends in the same states as the unreduced one.
 //!
-//! This is what a persistent-set search promises, and it says more than equal verdicts: an order of events
-//! that is left out though it matters shows in how the ranks and their libraries are left behind, long
-//! before it shows in a verdict.
+//! A persistent-set search promises this, and it is stronger than equal verdicts: an order of events that is left out
+//! though it matters shows in the final states of the ranks and their libraries long before it shows in a verdict.
 
 mod jobs;
 
@@ -10,7 +9,7 @@ use carrousel_rank::{Mirror, Protocol, Published};
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::{Act, Job, Program, Start};
 use carrousel_verify::state::State;
-use carrousel_verify::violation::Wrong;
+use carrousel_verify::violation::Violation;
 use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use stateright::Model as _;
 use std::collections::HashSet;
@@ -35,9 +34,12 @@ fn ends<P: Protocol>(job: &Job, reduce: bool) -> Option<HashSet<State<P>>> {
         }
         model.actions(&state, &mut actions);
         if actions.is_empty() {
-            assert!(!state.wrong.iter().any(Wrong::is_fatal), "the library broke a promise: {job:?}");
-            // What the last step did wrong depends on which step was last.
-            let mut end = State { wrong: Default::default(), ..state };
+            assert!(
+                !state.violations.iter().any(Violation::is_fatal),
+                "the library broke a promise: {job:?}"
+            );
+            // The violations of a state depend on the last step before it.
+            let mut end = State { violations: Default::default(), ..state };
             for (rank, proc) in end.procs.iter_mut().enumerate() {
                 proc.change(|proc| model.forget_arrival_order(0, rank as u16, proc));
             }

@@ -1,7 +1,7 @@
-//! A search that somebody ends tells what it has found by then, and claims nothing else.
+//! A search that is interrupted reports what it has found by then, and claims nothing else.
 
 use carrousel_scenario::{Check, load};
-use carrousel_verify::explore::{Limits, Progress, Stopped};
+use carrousel_verify::explore::{Limits, SearchProgress, Stopped};
 use carrousel_verify::report::{Report, Verdict};
 use carrousel_verify::run::{Request, check};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,12 +26,12 @@ rank *
 fn interrupted_at(states: u64, threads: usize) -> Report {
     let scenario = load("f", TEXT.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
     let interrupt = AtomicBool::new(false);
-    let progress = |progress: Progress| interrupt.store(progress.states >= states, Ordering::Relaxed);
+    let progress = |progress: SearchProgress| interrupt.store(progress.states >= states, Ordering::Relaxed);
     let limits = Limits {
         threads,
         interrupt: Some(&interrupt),
         progress: Some(&progress),
-        // Should nobody interrupt it, it ends all the same.
+        // Without the interrupt it ends all the same.
         max_states: Some(states * 100),
         ..Limits::default()
     };
@@ -53,7 +53,7 @@ fn what_is_found_before_is_told_and_nothing_else_is_claimed() {
         assert_eq!(of(Check::MatchDeterminism).verdict, Verdict::Violated);
         let told = of(Check::MatchDeterminism).counterexample.as_ref();
         assert!(told.is_some_and(|told| !told.steps.is_empty()));
-        // Whether there is a shorter one nobody has had the time to find out, unless one thread has gone by depth.
+        // The search for a shorter one was interrupted, too; only one thread that searches by depth knows.
         let open = told.is_some_and(|told| told.summary.contains("There may be a shorter way"));
         assert_eq!(open, threads > 1);
     }

@@ -1,7 +1,7 @@
-//! The models of connections see what they are for: their bounds are tight, and nothing is left out unnoticed.
+//! The models of connections find what they are made for: their bounds are tight, and no state is left out unnoticed.
 
 use carrousel_verify::explore::Limits;
-use carrousel_verify::link::{Bounds, Buffers, CreditBounds, HandshakeBounds, explore};
+use carrousel_verify::link::{Buffers, CreditBounds, HandshakeBounds, LinkBounds, explore};
 
 const WINDOW: CreditBounds =
     CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1, two_ways: false };
@@ -13,7 +13,7 @@ fn one_thread() -> Limits<'static> {
 /// All states of two handshakes. Another number means another model, or another machine.
 #[test]
 fn every_state_of_two_handshakes() {
-    let outcome = explore(Bounds::Handshake(HandshakeBounds::ANY), &one_thread());
+    let outcome = explore(LinkBounds::Handshake(HandshakeBounds::ANY), &one_thread());
     assert_eq!((outcome.states, outcome.broken), (745, None));
 }
 
@@ -21,10 +21,10 @@ fn every_state_of_two_handshakes() {
 fn enough_buffers_are_not_one_too_many() {
     for (batch, two_ways) in [(1, false), (2, false), (1, true)] {
         let bounds = CreditBounds { batch, two_ways, ..WINDOW };
-        let outcome = explore(Bounds::Credits(bounds), &one_thread());
+        let outcome = explore(LinkBounds::Credits(bounds), &one_thread());
         assert_eq!(outcome.broken, None);
         let fewer = CreditBounds { buffers: Buffers::Less(1), ..bounds };
-        let broken = explore(Bounds::Credits(fewer), &one_thread()).broken.unwrap_or_default();
+        let broken = explore(LinkBounds::Credits(fewer), &one_thread()).broken.unwrap_or_default();
         assert!(broken.starts_with("no-overrun"), "{broken}");
     }
 }
@@ -35,7 +35,7 @@ fn a_patience_bears_as_many_losses_as_it_has_ticks() {
     let gives_up = |losses| {
         let bounds =
             HandshakeBounds { patience: Some(2), losses: Some(losses), prompt: true, ..HandshakeBounds::ANY };
-        let outcome = explore(Bounds::Handshake(bounds), &one_thread());
+        let outcome = explore(LinkBounds::Handshake(bounds), &one_thread());
         assert_eq!(outcome.broken, None);
         outcome.reached.iter().any(|(what, _)| *what == "given up")
     };

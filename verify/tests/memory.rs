@@ -1,8 +1,8 @@
-//! Registered memory keeps its promises in all that can happen within the bounds of the suite, and what they
-//! are about does happen.
+//! Registered memory keeps its promises in all executions within the bounds of the suite, which cover the situations
+//! that the promises are about.
 
 use carrousel_verify::explore::Limits;
-use carrousel_verify::memory::{Bounds, RULES, explore, explore_without};
+use carrousel_verify::memory::{MemoryBounds, RULES, explore, explore_without};
 use carrousel_verify::suite::{SuiteSettings, memory};
 
 fn one_thread() -> Limits<'static> {
@@ -27,20 +27,20 @@ fn the_shards_of_the_suite_are_the_suite() {
         report.rows.iter().map(|row| row.name.clone()).collect::<Vec<_>>()
     };
     // Far more parts than lines: the first has one line, the last none.
-    assert_eq!(lines((1, 100)), [Bounds::SMALL.name()]);
+    assert_eq!(lines((1, 100)), [MemoryBounds::SMALL.name()]);
     assert_eq!(lines((100, 100)), [""; 0]);
 }
 
-/// A change of this number is a change of the machine, or of what is done to it: it says that the exploration
-/// still reaches as far as it did.
+/// The number changes only with the state machine or its environment. It shows that the exploration still reaches as
+/// far as before.
 #[test]
 fn as_many_states_are_reached_as_before() {
-    let outcome = explore(Bounds { moves: 1, ..Bounds::SMALL }, &one_thread());
+    let outcome = explore(MemoryBounds { moves: 1, ..MemoryBounds::SMALL }, &one_thread());
     assert_eq!((outcome.states, outcome.broken), (123_152, None));
 }
 
 #[test]
 fn a_rule_that_does_not_exist_cannot_be_switched_off() {
-    assert!(explore_without("COVER", Bounds::SMALL, &one_thread()).is_none());
+    assert!(explore_without("COVER", MemoryBounds::SMALL, &one_thread()).is_none());
     assert!(RULES.iter().all(|rule| rule.chars().all(|c| c.is_ascii_uppercase() || c == '_')));
 }

@@ -1,19 +1,19 @@
 //! The network that the checker explores allows every order that was recorded on a real transport.
 //!
 //! `orders` has records of the conformance suite over shared memory, and over InfiniBand's verbs between two virtual
-//! machines; the tests that write them, `records_for_the_model` of the transports, say how. A replay posts what a record says was posted,
-//! and lets come out what it says came out, in this order, with the very functions that the checker uses.
+//! machines; the tests that write them, `records_for_the_model` of the transports, say how. A replay posts what a
+//! record says was posted, and takes out what it says came out, in this order, by the functions that the checker
+//! uses.
 //!
-//! What the network leaves out is when data gets into memory: it lands with the packet behind it. A real
-//! transport may be earlier. That shows the protocol nothing worse: what a write must not meet is a receive that is
-//! over, and time only brings that nearer.
+//! In the network, data lands together with the packet behind it. A real transport may write it earlier. That is no
+//! harder for the protocol: a write must not meet a receive that is over, and a later write is more likely to.
 
 use carrousel_rank::{Handle, Lane};
 use carrousel_transport::conformance::{
     Event, Plan, PlannedStep, Post, Record, Word, check, parse, short_plans,
 };
 use carrousel_verify::atomics::{Atomic, Atomics, Fetched};
-use carrousel_verify::network::{Data, Flight, Message, Network, Route, What};
+use carrousel_verify::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 use std::collections::BTreeMap;
 
 const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders/verbs.txt")];
@@ -23,7 +23,7 @@ fn handle(at: usize) -> Handle {
 }
 
 /// A record on its way through the network.
-struct Replay<'a> {
+struct RecordedOrder<'a> {
     plan: &'a Plan,
     network: Network,
     atomics: Atomics,
@@ -31,7 +31,7 @@ struct Replay<'a> {
     found: BTreeMap<(u16, usize), u64>,
 }
 
-impl Replay<'_> {
+impl RecordedOrder<'_> {
     fn post(&mut self, me: u16, at: usize) {
         let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return };
         let (to, context) = (step.to as u16, self.plan.context(at));
@@ -86,8 +86,8 @@ impl Replay<'_> {
     }
 
     fn is_in_flight(&self, message: Message) -> bool {
-        let is_it = |flight: &Flight| matches!(flight, Flight::Data(data, _) if data.message == message);
-        self.network.iter().any(|(_, flight)| is_it(flight))
+        let is_it = |item: &InFlight| matches!(item, InFlight::Data(data, _) if data.message == message);
+        self.network.iter().any(|(_, item)| is_it(item))
     }
 
     /// Takes one event of rank `me`; false when it cannot happen now.
@@ -99,19 +99,19 @@ impl Replay<'_> {
             }
             Event::Packet { from, at, .. } => {
                 let Some((context, packet)) = self.plan.packet(from, at) else { return false };
-                let route = Route { at: me, peer: from as u16, context, what: packet.lane().into() };
-                self.network.land_if(route, |flight| flight.packet() == Some(packet)).is_some()
+                let channel = Channel { at: me, peer: from as u16, context, kind: packet.lane().into() };
+                self.network.land_if(channel, |item| item.packet() == Some(packet)).is_some()
             }
             Event::Memory { from, at, .. } => {
                 let message = Message { from: from as u16, send: at as u16 };
                 let context = self.plan.context(at);
-                let route = Route { at: me, peer: from as u16, context, what: Lane::Forward.into() };
+                let channel = Channel { at: me, peer: from as u16, context, kind: Lane::Forward.into() };
                 let is_it =
-                    |flight: &Flight| matches!(flight, Flight::Data(data, None) if data.message == message);
-                !self.is_in_flight(message) || self.network.land_if(route, is_it).is_some()
+                    |item: &InFlight| matches!(item, InFlight::Data(data, None) if data.message == message);
+                !self.is_in_flight(message) || self.network.land_if(channel, is_it).is_some()
             }
-            Event::Written(at) => self.complete(me, at, What::Written),
-            Event::Read { at, .. } => self.complete(me, at, What::Read(at as u32)),
+            Event::Written(at) => self.complete(me, at, ChannelKind::Written),
+            Event::Read { at, .. } => self.complete(me, at, ChannelKind::Read(at as u32)),
             Event::Fetched { at, value } => {
                 let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else {
                     return false;
@@ -132,10 +132,10 @@ impl Replay<'_> {
         }
     }
 
-    fn complete(&mut self, me: u16, at: usize, what: What) -> bool {
+    fn complete(&mut self, me: u16, at: usize, kind: ChannelKind) -> bool {
         let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return false };
-        let route = Route { at: me, peer: step.to as u16, context: self.plan.context(at), what };
-        self.network.land_if(route, |flight| *flight == Flight::Completion(handle(at))).is_some()
+        let channel = Channel { at: me, peer: step.to as u16, context: self.plan.context(at), kind };
+        self.network.land_if(channel, |item| *item == InFlight::Completion(handle(at))).is_some()
     }
 }
 
@@ -149,10 +149,10 @@ fn replay(plan: &Plan, record: &Record) -> Result<(), Vec<String>> {
             }
         }
     }
-    let mut replay = Replay { plan, network: Network::default(), atomics: Atomics::default(), found };
+    let mut replay = RecordedOrder { plan, network: Network::default(), atomics: Atomics::default(), found };
     let mut left: Vec<&[Event]> =
         record.ranks.iter().map(|events| events.as_deref().unwrap_or_default()).collect();
-    // What comes out at one rank holds nothing up at another: any order in which they take turns will do.
+    // An item that comes out at one rank delays no other rank, so the order in which they take turns does not matter.
     loop {
         let before: usize = left.iter().map(|events| events.len()).sum();
         for (me, events) in (0..).zip(&mut left) {

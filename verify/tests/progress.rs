@@ -1,9 +1,9 @@
-//! The model of initial progress sees what it is for: with the obligation data moves while both ranks compute.
+//! The model of initial progress finds what it is made for: with the obligation, data moves while both ranks compute.
 
 use carrousel_verify::explore::Limits;
-use carrousel_verify::progress::{Bounds, RULES, explore, explore_without};
+use carrousel_verify::progress::{ProgressBounds, RULES, explore, explore_without};
 
-const TWO: Bounds = Bounds { sends: 2, receives: 2, tags: 1, window: None };
+const TWO: ProgressBounds = ProgressBounds { sends: 2, receives: 2, tags: 1, window: None };
 
 fn one() -> Limits<'static> {
     Limits { threads: 1, ..Limits::default() }
@@ -21,8 +21,8 @@ fn every_call_that_could_post_its_transfer_does() {
 fn every_rule_is_needed() {
     for rule in RULES {
         let (bounds, promise) = match *rule {
-            "EAGER_FITS_WINDOW" => (Bounds { window: Some(1), ..TWO }, "bounded: "),
-            "TAKEN_IS_TOLD" => (Bounds { window: Some(1), ..TWO }, "room-returns: "),
+            "EAGER_FITS_WINDOW" => (ProgressBounds { window: Some(1), ..TWO }, "bounded: "),
+            "TAKEN_IS_TOLD" => (ProgressBounds { window: Some(1), ..TWO }, "room-returns: "),
             _ => (TWO, "overlaps: "),
         };
         let broken =
@@ -35,7 +35,7 @@ fn every_rule_is_needed() {
 #[test]
 fn eager_messages_fit_the_room_that_there_is() {
     for window in [0, 1, 2] {
-        let outcome = explore(Bounds { window: Some(window), ..TWO }, &one());
+        let outcome = explore(ProgressBounds { window: Some(window), ..TWO }, &one());
         assert_eq!(outcome.broken, None, "{window}");
         assert!(window == 2 || outcome.reached.iter().any(|(what, _)| *what == "no room"), "{window}");
     }

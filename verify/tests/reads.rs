@@ -2,7 +2,7 @@
 
 use carrousel_rank::{Mirror, Packet};
 use carrousel_verify::model::{Model, Settings};
-use carrousel_verify::network::{Flight, What};
+use carrousel_verify::network::{ChannelKind, InFlight};
 use carrousel_verify::scenario;
 use carrousel_verify::state::State;
 use stateright::Model as _;
@@ -37,26 +37,27 @@ fn states() -> HashSet<State<Mirror>> {
     found
 }
 
-fn is_in_flight(state: &State<Mirror>, is_it: impl Fn(What, &Flight) -> bool) -> bool {
-    state.network.iter().any(|(route, flight)| is_it(route.what, flight))
+fn is_in_flight(state: &State<Mirror>, is_it: impl Fn(ChannelKind, &InFlight) -> bool) -> bool {
+    state.network.iter().any(|(channel, item)| is_it(channel.kind, item))
 }
 
 #[test]
 fn a_notice_arrives_before_the_completion_or_after_it() {
     let all = states();
-    assert!(all.iter().all(|state| state.wrong.is_empty()), "nothing goes wrong");
+    assert!(all.iter().all(|state| state.violations.is_empty()), "nothing goes wrong");
     let unreported = |state: &&State<Mirror>| {
-        is_in_flight(state, |what, flight| matches!((what, flight), (What::Read(_), Flight::Completion(_))))
+        is_in_flight(state, |kind, item| {
+            matches!((kind, item), (ChannelKind::Read(_), InFlight::Completion(_)))
+        })
     };
     let done = |state: &&State<Mirror>| {
-        is_in_flight(state, |_, flight| matches!(flight, Flight::Packet(Packet::Done { .. }, _)))
+        is_in_flight(state, |_, item| matches!(item, InFlight::Packet(Packet::Done { .. }, _)))
     };
     // The sender has written over its buffer and come to its end.
     let reused = |state: &&State<Mirror>| state.procs[0].pc == 3;
     assert!(all.iter().filter(unreported).any(|state| reused(&state)), "before it");
     let received = |state: &&State<Mirror>| state.procs[1].pc == 2;
     assert!(all.iter().filter(done).any(|state| received(&state)), "after it");
-    let reading =
-        |state: &&State<Mirror>| is_in_flight(state, |_, flight| matches!(flight, Flight::Read(..)));
+    let reading = |state: &&State<Mirror>| is_in_flight(state, |_, item| matches!(item, InFlight::Read(..)));
     assert!(!all.iter().filter(reading).any(|state| reused(&state) || done(&state)), "not before the data");
 }

@@ -1,4 +1,5 @@
-//! `source(NAME)` and `tag(NAME)`: every execution has its own values, and what they lead to is found and told.
+//! `source(NAME)` and `tag(NAME)`: every execution has its own values, and violations that depend on them are found
+//! and told.
 
 use carrousel_scenario::load;
 use carrousel_verify::report::{CheckReport, Counterexample, Report, Verdict};

@@ -14,7 +14,7 @@ use carrousel_verify::explore::{Limits, explore};
 use carrousel_verify::model::Settings;
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
 use carrousel_verify::scenario::job;
-use carrousel_verify::search::Reached;
+use carrousel_verify::search::CoverPoint;
 use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ fn collectives_under_the_weakest_mpi() {
     compare::<Mirror>(Shape { speculation: Speculation::Off, ..MIXED }, 400, true);
 }
 
-/// The same for scenarios in which ranks ask whom their messages were from.
+/// The same for scenarios whose ranks ask for the sources of their messages.
 fn compare_asking<P: Protocol>(ranks: u64, scenarios: u64, speculation: &str, portable: bool) {
     let mut dice = Dice::new(11);
     let (mut compared, mut smaller, mut violated) = (0, 0, [0; Check::ALL.len()]);
@@ -153,7 +153,7 @@ fn ranks_that_ask_under_the_weakest_mpi() {
     compare_asking::<Mirror>(3, 200, "off", true);
 }
 
-/// What an exploration meets, and the violated checks.
+/// The situations that an exploration meets, and the violated checks.
 fn met(job: &Job, reduce: bool) -> (Vec<bool>, Vec<Check>, u64) {
     let settings = Settings { reduce, ..Settings::default() };
     let limits = Limits { threads: 1, max_states: Some(1_000_000), ..Limits::default() };
@@ -191,7 +191,7 @@ fn an_arrival_lets_a_receive_from_another_rank_be_announced() {
         }
         let job = Job { ranks: [receiver, one, other].map(Arc::new).into(), options };
         let ((reduced, few, fewer), (whole, checks, states)) = (met(&job, true), met(&job, false));
-        assert!(whole[Reached::Written as usize] && whole[Reached::Crossed as usize], "{whole:?}");
+        assert!(whole[CoverPoint::Written as usize] && whole[CoverPoint::Crossed as usize], "{whole:?}");
         assert_eq!((reduced, few), (whole, checks), "collective: {collective}");
         assert!(fewer < states, "{fewer} of {states}");
     }

@@ -40,7 +40,7 @@ struct Compared {
 }
 
 impl Compared {
-    /// Compares what is found for a job with what a search of all orders finds.
+    /// Compares the counterexamples of a job with those of a search of all orders.
     fn compare<P: Protocol>(&mut self, job: &Job, settings: Settings) {
         let Some(expected) = lengths::<P>(job, settings) else { return };
         for threads in [1, 2] {
@@ -101,7 +101,7 @@ fn compare<P: Protocol>(shape: Shape, jobs: u64, portable: bool) {
     compared.judge(jobs, &checks);
 }
 
-/// A master that answers whoever has sent, as its values at run time say, right or wrong.
+/// A master that answers each sender by the values of its message, rightly or wrongly.
 fn draw_master(dice: &mut Dice) -> String {
     let received = 2 + dice.below(2);
     let mut text = "ranks 3\nrank 0\n".to_owned();

@@ -1,4 +1,4 @@
-//! Collectives under the weakest MPI: whom a rank may leave behind is what the standard says, whatever the tree.
+//! Collectives under the weakest MPI: the standard says which ranks a rank need not wait for, whatever the tree.
 
 use carrousel_scenario::{Check, load};
 use carrousel_verify::explore::Limits;

@@ -2,7 +2,7 @@
 
 use crate::numbers::grouped;
 use crate::style::Style;
-use carrousel_verify::explore::Progress;
+use carrousel_verify::explore::SearchProgress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// The line, on standard error. It is gone when the result comes.
@@ -25,7 +25,7 @@ impl Line {
     }
 
     /// Shows the state of an exploration.
-    pub(crate) fn show(&self, progress: Progress) {
+    pub(crate) fn show(&self, progress: SearchProgress) {
         let Some(bar) = &self.bar else { return };
         let elapsed = progress.elapsed.as_secs_f64().max(1e-3);
         let rate = (progress.generated as f64 / elapsed) as u64;

@@ -12,7 +12,7 @@ use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
-use carrousel_verify::explore::{Limits, Progress};
+use carrousel_verify::explore::{Limits, SearchProgress};
 use carrousel_verify::rules::RuleSet;
 use carrousel_verify::run::{Error, Request, check, serve as serve_explorer};
 use std::net::SocketAddr;
@@ -70,7 +70,7 @@ fn one(
     let scenario = input::scenario(file, settings, errors)?;
     let report = {
         let line = progress::Line::new(&scenario.file, errors);
-        let show = |progress: Progress| line.show(progress);
+        let show = |progress: SearchProgress| line.show(progress);
         let mut request = request(args, &show);
         request.limits.interrupt = Some(interrupted);
         check(&scenario, &request).map_err(|error| refusal(&scenario, &error, errors))?
@@ -107,13 +107,13 @@ pub(crate) fn serve(
         ));
     }
     to_stderr(&format!("exploring {} at http://{address}/ until interrupted", scenario.file));
-    let nothing = |_: Progress| ();
+    let nothing = |_: SearchProgress| ();
     serve_explorer(&scenario, &request(args, &nothing), address)
         .map_err(|error| refusal(&scenario, &error, errors))?;
     Ok(Status::Fine)
 }
 
-fn request<'a>(args: &VerifyArgs, progress: &'a (dyn Fn(Progress) + Sync)) -> Request<'a> {
+fn request<'a>(args: &VerifyArgs, progress: &'a (dyn Fn(SearchProgress) + Sync)) -> Request<'a> {
     Request {
         portable: args.portable,
         limits: Limits {
@@ -134,9 +134,9 @@ fn request<'a>(args: &VerifyArgs, progress: &'a (dyn Fn(Progress) + Sync)) -> Re
 
 fn refusal(scenario: &Scenario, error: &Error, errors: Style) -> Failure {
     match error {
-        Error::Refused(refusal) => match refusal.line() {
-            Some(line) => input::at_line(scenario, line, refusal, errors),
-            None => Failure::wrong(format_args!("{}: {refusal}", scenario.file)),
+        Error::Job(job) => match job.line() {
+            Some(line) => input::at_line(scenario, line, job, errors),
+            None => Failure::wrong(format_args!("{}: {job}", scenario.file)),
         },
         Error::Rule(_) => Failure::wrong(error).with_help("`carrousel info` lists the rules"),
         Error::Address { .. } => {

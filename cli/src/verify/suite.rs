@@ -13,7 +13,7 @@ use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
 use carrousel_verify::explore::Limits;
 use carrousel_verify::report::Verdict;
-use carrousel_verify::suite::{self, Row, SuiteReport, SuiteSettings, VERSION};
+use carrousel_verify::suite::{self, SuiteReport, SuiteRow, SuiteSettings, VERSION};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -81,7 +81,7 @@ fn conclude(args: &VerifyArgs, report: &SuiteReport, out: &mut Out) -> Result<St
         Format::Json => out.line(&json(report)?)?,
         Format::Human => print(report, out)?,
     }
-    let wrong: Vec<&Row> = report.rows.iter().filter(|row| !is_right(report, row)).collect();
+    let wrong: Vec<&SuiteRow> = report.rows.iter().filter(|row| !is_right(report, row)).collect();
     Ok(if wrong.is_empty() {
         if report.interrupted { Status::Inconclusive } else { Status::Fine }
     } else if wrong.iter().all(|row| row.verdict == Verdict::Inconclusive) {
@@ -92,7 +92,7 @@ fn conclude(args: &VerifyArgs, report: &SuiteReport, out: &mut Out) -> Result<St
 }
 
 /// Whether a line is as it must be. That a proof met what it is about is asked of a whole suite, not of a part.
-fn is_right(report: &SuiteReport, row: &Row) -> bool {
+fn is_right(report: &SuiteReport, row: &SuiteRow) -> bool {
     let part_of_proof = report.shard.1 > 1 && row.source.is_none() && row.verdict == Verdict::Proven;
     part_of_proof || row.is_as_expected()
 }
@@ -142,7 +142,7 @@ fn print(report: &SuiteReport, out: &mut Out) -> Result<(), Failure> {
     ))
 }
 
-fn cells(row: &Row, right: bool, ablations: bool) -> Vec<Cell> {
+fn cells(row: &SuiteRow, right: bool, ablations: bool) -> Vec<Cell> {
     let mut cells: Vec<Cell> = vec![row.name.as_str().into(), row.protocol.as_str().into()];
     if ablations {
         cells.push(row.source.as_deref().unwrap_or("").into());
@@ -175,7 +175,7 @@ fn cells(row: &Row, right: bool, ablations: bool) -> Vec<Cell> {
     cells
 }
 
-fn explain(row: &Row, out: &mut Out) -> Result<(), Failure> {
+fn explain(row: &SuiteRow, out: &mut Out) -> Result<(), Failure> {
     let style = out.style;
     let name = style.paint(Paint::Bad, &format!("{} ({})", row.name, row.protocol));
     let missed = row.not_reached();

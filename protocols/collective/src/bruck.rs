@@ -1,7 +1,8 @@
-//! Allgather in logarithmically many rounds, for any number of members (J. Bruck, C. Ho, S. Kipnis, E. Upfal,
-//! D. Weathersby, Efficient Algorithms for All-to-All Communications in Multiport Message-Passing Systems, 1997).
-//! In round `k` a member sends the blocks that it has to the one `2^k` before it. It has them in the order of
-//! places from its own on, in scratch; at the end they are turned into place.
+//! Allgather in logarithmically many rounds, for any number of members (J. Bruck, C. Ho, S. Kipnis, E. Upfal, D.
+//! Weathersby, Efficient Algorithms for All-to-All Communications in Multiport Message-Passing Systems, 1997).
+//!
+//! In round `k` a member sends its blocks to the member `2^k` before it. Scratch has the blocks in the order of
+//! places, beginning with the member's own; at the end they are rotated into place.
 
 use crate::shape::log2_up;
 use crate::{At, Local, Message, Round, Shape};

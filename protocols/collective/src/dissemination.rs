@@ -1,6 +1,6 @@
-//! The barrier: in round `k` a member tells the one `2^k` after it, and hears from the one `2^k` before it.
-//! After the last round it has heard, through others, from everybody (D. Hensgen, R. Finkel, U. Manber, Two
-//! Algorithms for Barrier Synchronization, 1988).
+//! The barrier: in round `k` a member sends to the member `2^k` after it, and receives from the member `2^k` before
+//! it. After the last round it has heard of all members, directly or through others (D. Hensgen, R. Finkel, U.
+//! Manber, Two Algorithms for Barrier Synchronization, 1988).
 
 use crate::shape::log2_up;
 use crate::{At, Message, Round, Shape};
@@ -11,7 +11,7 @@ pub(crate) fn rounds(shape: &Shape) -> u32 {
 
 pub(crate) fn round(shape: &Shape, number: u32) -> Round {
     let distance = 1 << number;
-    // What is told is that something is told: these messages are empty, and are sent all the same.
+    // The messages are empty, and are sent all the same: their arrival is the information.
     let with = |peer, at| Some(Message { peer, at, len: 0 });
     let (send, receive) =
         (with(shape.after(distance), At::source(0)), with(shape.before(distance), At::target(0)));

@@ -1,23 +1,23 @@
 //! Allreduce by recursive doubling (Thakur, Rabenseifner, Gropp 2005, section 4.5): in round `k` partners whose
-//! numbers differ in bit `k` exchange what they have. Where the members are no power of two, as many of the
-//! first ones as are too many give their contribution to a neighbour before, and get the result after.
+//! numbers differ in bit `k` exchange their results so far. If the number of members is no power of two, the excess
+//! members are outside: they give their contribution to a neighbour before, and get the result afterwards.
 
 use crate::{At, Local, Message, Round, Shape};
 
-/// What a member is.
+/// The part of a member in the exchange.
 enum Part {
-    /// It gives its contribution away, to the member after it.
+    /// It gives its contribution to the member after it, and does not exchange.
     Outside,
-    /// It has this number among those who exchange; `guest`: it has the contribution of the member before it.
+    /// It exchanges under this number. `guest`: it also has the contribution of the member before it.
     Inside { number: u32, guest: bool },
 }
 
-/// How many rounds of exchange there are.
+/// The number of rounds of exchange.
 fn exchanges(shape: &Shape) -> u32 {
     shape.members.ilog2()
 }
 
-/// How many members are too many.
+/// The number of members beyond the largest power of two.
 fn excess(shape: &Shape) -> u32 {
     shape.members - (1 << exchanges(shape))
 }
@@ -59,7 +59,7 @@ pub(crate) fn round(shape: &Shape, number: u32) -> Round {
             let excess = excess(shape);
             let partner = if partner < excess { 2 * partner + 1 } else { partner + excess };
             if number == 0 {
-                // What comes first is where the sum will be, and the own contribution joins it: no copy.
+                // The first contribution is received where the sum will be, and the own one is added: no copy.
                 return Round {
                     send: Message::some(partner, source, len),
                     ..first(Message::some(partner, sum, len))

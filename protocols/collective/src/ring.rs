@@ -1,13 +1,14 @@
-//! Around a ring: each member sends to the next and receives from the one before, a block a round. For what is
-//! long, as no byte is sent more often than it has to be.
+//! Around a ring: in each round a member sends a block to the next member and receives one from the member before.
+//! This suits long contributions, because no byte is sent more often than it has to be.
 //!
-//! The allreduce (P. Patarasu, X. Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations,
-//! 2009) divides the contribution into a block a member. In the first turn the sum of each block is made on its
-//! way; in the second, finished blocks go around as in an allgather (Thakur, Rabenseifner, Gropp 2005, 4.1).
+//! The allreduce (P. Patarasu, X. Yuan, Bandwidth Optimal All-reduce Algorithms for Clusters of Workstations, 2009)
+//! divides the contribution into one block for each member. In the first turn each block is summed up on its way; in
+//! the second, finished blocks go around as in an allgather (Thakur, Rabenseifner, Gropp 2005, 4.1).
 
 use crate::{At, Local, Message, Round, Shape};
 
-/// Where block `place` of a contribution begins: the first blocks have an element more where they are uneven.
+/// The beginning of block `place` of a contribution. If the division is uneven, the first blocks have one element
+/// more.
 fn begin(shape: &Shape, place: u32) -> u64 {
     let (element, members, place) = (u64::from(shape.element), u64::from(shape.members), u64::from(place));
     let elements = shape.len / element;
@@ -31,7 +32,7 @@ pub(crate) fn reduce_round(shape: &Shape, number: u32) -> Round {
         let (sent, sent_len) = block(shape, shape.before(number));
         let (got, got_len) = block(shape, shape.before(number + 1));
         let sent = if number == 0 { At::source(sent) } else { At::target(sent) };
-        // The sum of the members before is where the sum will be, and the own contribution joins it.
+        // The sum of the members before is received where the sum will be, and the own contribution is added.
         Round {
             send: Message::some(next, sent, sent_len),
             receive: Message::some(last, At::target(got), got_len),

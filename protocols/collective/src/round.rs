@@ -1,20 +1,20 @@
-//! What a member does in one round.
+//! The actions of a member in one round.
 
 /// A buffer of the member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Buffer {
-    /// What the member contributes. Never written.
+    /// The contribution of the member. Never written.
     Source,
-    /// Where its result goes.
+    /// The result of the member.
     Target,
-    /// Room for what passes through: [`crate::Schedule::scratch_len`] bytes.
+    /// Room for bytes that pass through: [`crate::Schedule::scratch_len`] bytes.
     Scratch,
 }
 
 /// A position in a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct At {
-    /// Which buffer.
+    /// The buffer.
     pub buffer: Buffer,
     /// Bytes from its beginning.
     pub offset: u64,
@@ -39,66 +39,66 @@ impl At {
 pub struct Message {
     /// The other member's place, from 0.
     pub peer: u32,
-    /// Where the bytes are, or go.
+    /// The position of the bytes to send, or of the room for received ones.
     pub at: At,
-    /// How many.
+    /// The number of bytes.
     pub len: u64,
 }
 
 impl Message {
-    /// A message, unless there is nothing in it: both ends know the length, and leave it out.
+    /// A message, or `None` for an empty one: both ends know the length, and leave it out.
     pub(crate) fn some(peer: u32, at: At, len: u64) -> Option<Self> {
         (len > 0).then_some(Self { peer, at, len })
     }
 }
 
-/// What is done with bytes that are here.
+/// The way in which bytes get into a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    /// They replace what is there.
+    /// They replace the bytes there.
     Copy,
-    /// They are combined with what is there by the caller's operation.
+    /// The caller's operation combines them with the bytes there.
     Combine,
 }
 
 /// A step that concerns the member's own memory only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Local {
-    /// What is done.
+    /// Copy or combine.
     pub what: What,
-    /// With these bytes.
+    /// The bytes that are read.
     pub from: At,
-    /// There.
+    /// The bytes that are written.
     pub into: At,
-    /// How many; of a combination, whole elements.
+    /// The number of bytes; of a combination, whole elements.
     pub len: u64,
 }
 
 impl Local {
-    /// A copy, unless there is nothing to copy.
+    /// A copy, or `None` if it has no bytes.
     pub(crate) fn copy(from: At, into: At, len: u64) -> Option<Self> {
         (len > 0).then_some(Self { what: What::Copy, from, into, len })
     }
 
-    /// A combination, unless there is nothing to combine.
+    /// A combination, or `None` if it has no bytes.
     pub(crate) fn combine(from: At, into: At, len: u64) -> Option<Self> {
         (len > 0).then_some(Self { what: What::Combine, from, into, len })
     }
 }
 
-/// One round: the messages are under way at once; when both are over, the steps follow in order.
+/// One round: both messages are under way at the same time; when both are over, the local steps follow in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Round {
-    /// What is sent.
+    /// The message that is sent.
     pub send: Option<Message>,
-    /// What is received.
+    /// The message that is received.
     pub receive: Option<Message>,
-    /// What is done afterwards.
+    /// The local steps afterwards.
     pub then: [Option<Local>; 2],
 }
 
 impl Round {
-    /// A round of one member that keeps what it has: its contribution is the result.
+    /// The round of a single member: its contribution is the result.
     pub(crate) fn alone(len: u64) -> Self {
         Self { then: [Local::copy(At::source(0), At::target(0), len), None], ..Self::default() }
     }

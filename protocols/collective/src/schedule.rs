@@ -2,26 +2,26 @@
 
 use crate::{Kind, Misfit, Round, Shape, bruck, dissemination, doubling, gather, pairwise, ring, tree};
 
-/// An algorithm; each has its source in the file that it stands in.
+/// An algorithm; the file of each names its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
-    /// Nothing moves.
+    /// No byte moves.
     Nothing,
-    /// The only member keeps what it has.
+    /// The only member keeps its contribution.
     Alone,
-    /// Barrier: a message to the member `2^k` places on, for each `k`.
+    /// Barrier: a message to the member `2^k` places after, for each `k`.
     Dissemination,
     /// Broadcast and reduction along a binomial tree.
     Tree,
     /// Gather along a binomial tree.
     GatherTree,
-    /// Gather: everybody sends to the root.
+    /// Gather: all members send to the root.
     GatherLinear,
     /// Allreduce by recursive doubling.
     Doubling,
     /// Allreduce in two turns around a ring.
     RingReduce,
-    /// Allgather as Bruck's, in logarithmically many rounds.
+    /// Allgather by Bruck's algorithm, in logarithmically many rounds.
     Bruck,
     /// Allgather in one turn around a ring.
     RingGather,
@@ -29,18 +29,18 @@ pub enum Algorithm {
     Pairwise,
 }
 
-/// Bytes of a contribution above which an allreduce goes around the ring: from there on what is moved costs
-/// more than the rounds (MPICH 4.2 changes at the same size, `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`).
+/// Bytes of a contribution above which an allreduce goes around the ring. From there on moving the bytes costs more
+/// than the rounds (MPICH 4.2 changes at the same size, `MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`).
 const ALLREDUCE_DOUBLING_MAX: u64 = 2 << 10;
 /// Bytes of all contributions above which an allgather goes around the ring (MPICH 4.2,
 /// `MPIR_CVAR_ALLGATHER_SHORT_MSG_SIZE`).
 const ALLGATHER_BRUCK_MAX: u64 = 80 << 10;
-/// Bytes of a contribution above which everybody sends to the root of a gather: inner members of a tree
+/// Bytes of a contribution above which all members of a gather send directly to the root: inner members of a tree
 /// would move most of it a second time. Open MPI 5 changes near 6,000 (`coll_tuned_decision_fixed.c`).
 const GATHER_TREE_MAX: u64 = 6000;
 
 impl Algorithm {
-    /// The one for an operation of this size.
+    /// The algorithm for an operation of this size.
     fn of(shape: &Shape) -> Self {
         let small = |len, max| len <= max;
         match shape.kind {
@@ -68,16 +68,16 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The rounds of the member that sees `shape`.
+    /// The rounds of the member that `shape` describes.
     ///
     /// # Errors
-    /// When the shape contradicts itself.
+    /// If the shape contradicts itself.
     pub fn new(shape: &Shape) -> Result<Self, Misfit> {
         shape.check()?;
         Ok(Self { shape: *shape, algorithm: Algorithm::of(shape) })
     }
 
-    /// The same operation by an algorithm that was not chosen for its size; `None` if it does another one.
+    /// The same operation by a given algorithm, whatever its size; `None` if the algorithm is for another operation.
     pub fn by(&self, algorithm: Algorithm) -> Option<Self> {
         let alike = match self.algorithm {
             Algorithm::Doubling | Algorithm::RingReduce => [Algorithm::Doubling, Algorithm::RingReduce],
@@ -90,17 +90,17 @@ impl Schedule {
         alike.contains(&algorithm).then_some(Self { algorithm, ..*self })
     }
 
-    /// What is done.
+    /// The operation.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// How.
+    /// The algorithm that carries it out.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// How many rounds this member has.
+    /// The number of rounds of this member.
     pub fn rounds(&self) -> u32 {
         let shape = &self.shape;
         match self.algorithm {
@@ -138,7 +138,7 @@ impl Schedule {
         }
     }
 
-    /// Bytes of scratch that this member has to bring.
+    /// The bytes of scratch that this member has to provide.
     pub fn scratch_len(&self) -> u64 {
         let shape = &self.shape;
         match self.algorithm {

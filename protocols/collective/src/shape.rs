@@ -5,24 +5,24 @@
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Kind {
-    /// Nobody leaves before everybody has entered.
+    /// No member leaves before all have entered.
     Barrier,
-    /// The root's source is everybody else's target.
+    /// The root's source is the target of all others.
     Broadcast,
     /// The combination of all sources is the root's target.
     Reduce,
-    /// The combination of all sources is everybody's target.
+    /// The combination of all sources is the target of every member.
     AllReduce,
     /// All sources, by place, are the root's target.
     Gather,
-    /// All sources, by place, are everybody's target.
+    /// All sources, by place, are the target of every member.
     AllGather,
     /// Block `i` of the source of member `j` is block `j` of the target of member `i`.
     AllToAll,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Barrier,
         Self::Broadcast,
@@ -33,7 +33,7 @@ impl Kind {
         Self::AllToAll,
     ];
 
-    /// Its name, as scenarios have it.
+    /// The name of the kind in scenarios.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Barrier => "barrier",
@@ -47,20 +47,20 @@ impl Kind {
     }
 }
 
-/// A collective operation as one member sees it. But for `me`, all members have the same.
+/// A collective operation as one member sees it. All members have the same shape, except for `me`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Which operation.
+    /// The operation.
     pub kind: Kind,
-    /// How many members.
+    /// The number of members.
     pub members: u32,
     /// This member's place, from 0.
     pub me: u32,
-    /// The root's place; no matter where the operation has none.
+    /// The root's place; ignored if the operation has no root.
     pub root: u32,
-    /// Bytes of one contribution; of an all-to-all, from each member to each.
+    /// The bytes of one contribution. For an all-to-all: from each member to each.
     pub len: u64,
-    /// Bytes of one element of a reduction, of which none is divided; no matter for the others.
+    /// The bytes of one element of a reduction; no element is divided. Ignored by the other operations.
     pub element: u32,
 }
 
@@ -73,10 +73,10 @@ pub enum Misfit {
     Place {
         /// The place.
         place: u32,
-        /// How many there are.
+        /// The number of members.
         members: u32,
     },
-    /// A contribution is not a number of elements.
+    /// A contribution does not consist of whole elements.
     #[error("{len} bytes are no number of elements of {element} bytes")]
     Element {
         /// Bytes of a contribution.
@@ -84,12 +84,12 @@ pub enum Misfit {
         /// Bytes of an element.
         element: u32,
     },
-    /// All contributions together have more bytes than there are numbers.
+    /// The bytes of all contributions together are more than can be counted.
     #[error("{len} bytes for each of {members} members are too many")]
     TooLong {
         /// Bytes of a contribution.
         len: u64,
-        /// How many.
+        /// The number of members.
         members: u32,
     },
 }
@@ -135,7 +135,7 @@ impl Shape {
         if divides && (element == 0 || !len.is_multiple_of(u64::from(element))) {
             return Err(Misfit::Element { len, element });
         }
-        // An inner member of a reduction has two contributions at hand, however few members there are.
+        // An inner member of a reduction has two contributions at a time, even with fewer members.
         match len.checked_mul(u64::from(members.max(2))) {
             Some(_) => Ok(()),
             None => Err(Misfit::TooLong { len, members }),
@@ -143,7 +143,7 @@ impl Shape {
     }
 }
 
-/// The least `k` with `2^k >= n`, for `n` from 1.
+/// The smallest `k` with `2^k >= n`, for `n` from 1.
 pub(crate) const fn log2_up(n: u32) -> u32 {
     u32::BITS - (n - 1).leading_zeros()
 }

@@ -1,8 +1,8 @@
 //! The binomial tree, for broadcast and reduction (R. Thakur, R. Rabenseifner, W. Gropp, Optimization of
 //! Collective Communication Operations in MPICH, 2005, sections 4.2 and 4.4).
 //!
-//! Members are counted from the root on: the root is node 0. The parent of a node is the node without its
-//! lowest bit; its children are those with one bit more below that.
+//! Nodes are numbered from the root on: the root is node 0. The parent of a node is the node without its lowest set
+//! bit. The children of a node have one more bit set, below its lowest one.
 
 use crate::shape::log2_up;
 use crate::{At, Local, Message, Round, Shape};
@@ -12,7 +12,7 @@ use crate::{At, Local, Message, Round, Shape};
 pub(crate) struct Node {
     /// Counted from the root.
     pub(crate) number: u32,
-    /// It has a child `2^k` nodes on for each `k` below this.
+    /// It has a child at node `number + 2^k` for each `k` below this.
     pub(crate) children: u32,
 }
 
@@ -37,12 +37,12 @@ impl Node {
         shape.turn(shape.root, self.number + (1 << k))
     }
 
-    /// How many nodes are at child `k` and below it.
+    /// The number of nodes in the subtree of child `k`.
     pub(crate) fn below_child(self, shape: &Shape, k: u32) -> u32 {
         (shape.members - self.number - (1 << k)).min(1 << k)
     }
 
-    /// How many nodes are at this one and below it, the root aside.
+    /// The number of nodes in the subtree of this node, which is not the root.
     pub(crate) fn size(self, shape: &Shape) -> u32 {
         (shape.members - self.number).min(1 << self.number.trailing_zeros())
     }
@@ -60,7 +60,7 @@ pub(crate) fn broadcast_round(shape: &Shape, number: u32) -> Round {
     if number < received {
         return Round { receive: Message::some(node.parent(shape), at, len), ..Round::default() };
     }
-    // The child with most below it first.
+    // The child with the largest subtree first.
     let child = node.child(shape, node.children - 1 - (number - received));
     Round { send: Message::some(child, at, len), ..Round::default() }
 }
@@ -78,7 +78,7 @@ pub(crate) fn reduce_round(shape: &Shape, number: u32) -> Round {
         let sum = if node.children == 0 { At::source(0) } else { sum };
         return Round { send: Message::some(node.parent(shape), sum, len), ..Round::default() };
     }
-    // What the first child sends is where the sum will be, and the own contribution joins it: no copy.
+    // The contribution of the first child is received where the sum will be, and the own one is added: no copy.
     let (into, from) = if number == 0 { (sum, At::source(0)) } else { (child, child) };
     Round {
         receive: Message::some(node.child(shape, number), into, len),

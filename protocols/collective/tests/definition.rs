@@ -1,10 +1,10 @@
-//! Every schedule does what its operation is defined to do: all members' rounds over real bytes.
+//! Every schedule has the result by which its operation is defined: the rounds of all members, over real bytes.
 
 use carrousel_collective::*;
 use std::collections::{BTreeMap, VecDeque};
 
 const MEMBERS_MAX: u32 = 17;
-/// Bytes of an element; a combination adds them as little-endian numbers.
+/// The bytes of an element; a combination adds elements as little-endian numbers.
 const ELEMENT: u32 = 2;
 const ALGORITHMS: [Algorithm; 11] = [
     Algorithm::Nothing,
@@ -20,14 +20,14 @@ const ALGORITHMS: [Algorithm; 11] = [
     Algorithm::Pairwise,
 ];
 
-/// One member: its rounds, its memory, and how far it is.
+/// One member: its rounds, its memory, and its progress.
 struct Member {
     schedule: Schedule,
     buffers: [Vec<u8>; 3],
     round: u32,
     sends: bool,
     receives: bool,
-    /// The greatest end of what was used of scratch.
+    /// The end of the part of scratch that was used.
     scratch_used: u64,
 }
 
@@ -50,7 +50,7 @@ impl Member {
         Some(Self { schedule, buffers, round: 0, sends: false, receives: false, scratch_used: 0 })
     }
 
-    /// Bytes of a buffer; panics when they are outside of it.
+    /// Bytes of a buffer; panics if they are outside of it.
     fn at(&mut self, at: At, len: u64) -> &mut [u8] {
         if at.buffer == Buffer::Scratch {
             self.scratch_used = self.scratch_used.max(at.offset + len);
@@ -83,8 +83,8 @@ fn add(into: &mut [u8], bytes: &[u8]) {
     }
 }
 
-/// Carries out the rounds of all members until nobody can go on; `synchronous`: every send waits until its
-/// message is taken. `order` is the order in which members are looked at.
+/// Carries out the rounds of all members until no member can go on. `synchronous`: every send waits until its message
+/// is taken. `order` is the order in which members are tried.
 fn run(members: &mut [Member], synchronous: bool, order: &[usize]) {
     let mut flights: BTreeMap<(u32, u32), VecDeque<Flight>> = BTreeMap::new();
     loop {
@@ -152,7 +152,7 @@ fn run(members: &mut [Member], synchronous: bool, order: &[usize]) {
     assert!(flights.values().flatten().all(|flight| flight.taken), "a message is left");
 }
 
-/// What the target of `me` holds by the definition; `None`: it is not written.
+/// The content of the target of `me` by the definition; `None` if it is not written.
 fn defined(shape: &Shape, sources: &[Vec<u8>]) -> Option<Vec<u8>> {
     let (me, root) = (shape.me as usize, shape.root as usize);
     let len = shape.len as usize;
@@ -207,7 +207,7 @@ fn check(kind: Kind, members: u32, root: u32, len: u64, algorithm: Algorithm) ->
 fn check_all(kind: Kind) {
     for members in 1..=MEMBERS_MAX {
         for root in 0..roots(kind, members) {
-            // Nothing, one element, fewer and more elements than members, and uneven divisions.
+            // No element, one element, fewer and more elements than members, and uneven divisions.
             for len in [0, 2, 10, 2 * u64::from(members), 54] {
                 let done = ALGORITHMS.iter().filter(|algorithm| check(kind, members, root, len, **algorithm));
                 assert!(done.count() >= 1);
@@ -235,7 +235,7 @@ each!(
     a_barrier_comes_to_an_end: Barrier,
 );
 
-/// Which members each member has heard of when it leaves a barrier.
+/// The members of which each member has heard when it leaves a barrier.
 #[test]
 fn a_barrier_hears_from_everybody() {
     for members in 1..=MEMBERS_MAX {
@@ -288,7 +288,7 @@ fn a_shape_that_is_none_is_refused() {
         wrong(Shape { kind, len: u64::MAX / 2, ..shape }),
         Misfit::TooLong { len: u64::MAX / 2, members: 3 }
     );
-    // The root of an operation that has none is no matter.
+    // An operation without a root ignores it.
     assert!(Schedule::new(&Shape { kind: Kind::AllReduce, root: 7, ..shape }).is_ok());
     let many =
         Shape { kind: Kind::Barrier, members: u32::MAX, me: u32::MAX - 1, root: 0, len: 0, element: 0 };
@@ -297,7 +297,7 @@ fn a_shape_that_is_none_is_refused() {
     assert_eq!(many.round(31).send.map(|message| message.peer), Some((1 << 31) - 1));
 }
 
-/// A tree is as deep as it has to be; a ring has a round a member.
+/// A tree has the least depth; a ring has one round for each member.
 #[test]
 fn rounds_grow_as_they_should() {
     let rounds = |kind, members, len| {

@@ -1,70 +1,71 @@
-//! Credits: how many packets may be on their way to a peer that has so many receive buffers for them.
+//! Credits: the number of packets that may be on their way to a peer, given by its receive buffers.
 
 use core::marker::PhantomData;
 
-/// The rules of credits; one constant each, so that the checker can have a type with one of them off.
+/// The rules of credits, one constant each, so that the checker can have a type with one rule off.
 pub trait CreditRules {
-    /// Credits are given back alone when half of the window is owed, as nothing may go the other way that could
-    /// carry them.
+    /// When half of the window is owed, a frame of its own gives the credits back: there may be no packet in that
+    /// direction that could carry them.
     const GIVE_BACK_ALONE: bool = true;
-    /// What only gives credits back takes none: two ends without credits would wait for each other.
+    /// A frame that only gives credits back takes none. Otherwise two ends without credits would wait for each other.
     const GIVING_IS_FREE: bool = true;
     /// An end without a credit waits.
     const SPEND_WHAT_THERE_IS: bool = true;
 }
 
-/// A peer gives back more than it was sent.
+/// A peer gives back more credits than were spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{given} credits are given back, and {spent} were spent")]
 pub struct TooMany {
-    /// Given back.
+    /// The credits that the peer gives back.
     pub given: u16,
-    /// Not given back so far.
+    /// The credits that were spent and not given back so far.
     pub spent: u16,
 }
 
-/// What one end knows of the credits of both directions.
+/// The credits of both directions, as one end knows them.
 ///
-/// The window is that of both ends. Frames that carry nothing but credits ([`Credits::owes`]) need receive buffers
-/// too, but at most [`Credits::alone`] of them are on their way: each is for half a window that was taken,
-/// and the window is sent again only when they have arrived.
+/// Both ends have the same window. Frames that carry nothing but credits ([`Credits::owes`]) need receive buffers,
+/// too. At most [`Credits::alone`] of them are on their way: each stands for half a window of packets that were
+/// taken, and the window is sent again only when they have arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Credits<R> {
     window: u16,
-    /// Packets sent, and not given back.
+    /// Packets that were sent, and whose credits were not given back.
     spent: u16,
-    /// Packets of the peer taken, and not given back.
+    /// Packets of the peer that were taken, and whose credits were not given back.
     taken: u16,
     rules: PhantomData<R>,
 }
 
 impl<R: CreditRules> Credits<R> {
-    /// At the start, with receive buffers for `window` packets at each end; at least 2.
+    /// The initial state, with receive buffers for `window` packets at each end; the window is at least 2.
     pub fn new(window: u16) -> Self {
         Self { window: window.max(2), spent: 0, taken: 0, rules: PhantomData }
     }
 
-    /// The most frames on their way that carry nothing but credits, and the receive buffers that they need.
+    /// The most frames with nothing but credits that can be on their way; each needs a receive buffer.
     pub const fn alone(window: u16) -> u16 {
-        // The window is at least twice its half; an odd one has one more.
+        // The window is at least twice its half; an odd window has one packet more.
         let window = if window < 2 { 2 } else { window };
         window / (window / 2)
     }
 
-    /// The receive buffers for all that a peer may have on its way: the window's packets, frames that carry nothing
-    /// but credits, and one frame that takes none, which says that it was the last packet. A driver that gives
-    /// the credit of a packet back before its buffer is posted again needs as many more as it leaves unposted.
+    /// The receive buffers for everything that a peer may have on its way: the packets of the window, frames that
+    /// carry nothing but credits, and one frame without a credit, which announces the end of the packets. A driver
+    /// may give the credit of a packet back before it posts the buffer again; then it needs one more for each buffer
+    /// that it leaves unposted.
     pub const fn buffers(window: u16) -> u32 {
         let packets = if window < 2 { 2 } else { window };
         packets as u32 + Self::alone(window) as u32 + 1
     }
 
-    /// Packets that may be sent now.
+    /// The number of packets that may be sent now.
     pub fn left(&self) -> u16 {
         self.window.saturating_sub(self.spent)
     }
 
-    /// Takes a credit for a packet. False if there is none: then it has to wait.
+    /// Takes a credit for a packet. Returns false if no credit is left: then the packet has to wait.
     #[inline]
     pub fn spend(&mut self) -> bool {
         if R::SPEND_WHAT_THERE_IS && self.spent >= self.window {
@@ -74,28 +75,28 @@ impl<R: CreditRules> Credits<R> {
         true
     }
 
-    /// A packet of the peer that has taken a credit is taken: its receive buffer is posted again soon.
+    /// A packet of the peer that had taken a credit was taken; its receive buffer is posted again soon.
     #[inline]
     pub fn took(&mut self) {
         self.taken = self.taken.saturating_add(1);
     }
 
-    /// Whether credits have to be given back by a frame of their own now. The frame takes no credit.
+    /// Whether a frame of its own has to give credits back now. That frame takes no credit.
     #[inline]
     pub fn owes(&self) -> bool {
         R::GIVE_BACK_ALONE && self.taken >= self.window / 2 && (R::GIVING_IS_FREE || self.spent < self.window)
     }
 
-    /// The credits that the next frame to the peer carries.
+    /// The credits to put into the next frame to the peer. They count as given back.
     #[inline]
     pub fn give(&mut self) -> u16 {
         core::mem::take(&mut self.taken)
     }
 
-    /// A frame of the peer has carried so many credits.
+    /// A frame of the peer has carried this many credits.
     ///
     /// # Errors
-    /// When they are more than were spent: no honest peer gives them.
+    /// If they are more than were spent: no correct peer gives them.
     #[inline]
     pub fn given(&mut self, given: u16) -> Result<(), TooMany> {
         let spent = self.spent;

@@ -1,70 +1,71 @@
-//! How two ends that know each other's datagram address get to a connection.
+//! The handshake by which two ends that know each other's datagram address make a connection.
 
 use core::marker::PhantomData;
 
-/// The rules of the handshake; one constant each, so that the checker can have a type with one of them off.
+/// The rules of the handshake, one constant each, so that the checker can have a type with one rule off.
 pub trait HandshakeRules {
-    /// What was not answered is told again.
+    /// A hello without an answer is sent again.
     const TELL_AGAIN: bool = true;
-    /// An end that does not know that it was heard is answered, however often it tells.
+    /// An end that does not know that it was heard gets an answer, however often it sends a hello.
     const ANSWER_ALWAYS: bool = true;
-    /// Nothing is sent over the connection before the peer says that it has connected its queue pair: one that is
-    /// not connected drops what arrives, and the sender takes it for dead.
+    /// An end sends nothing over the connection before the peer says that it has connected its queue pair. A queue
+    /// pair that is not connected drops what arrives, and the sender would take the peer for dead.
     const UP_WHEN_HEARD: bool = true;
-    /// A packet of the peer says as much as its hello: it sends none before it is connected, and as it is up, it
-    /// may never tell again.
+    /// A packet of the peer counts as a hello. The peer sends no packet before it is connected, and once it is up, it
+    /// may never send a hello again.
     const PACKET_IS_WORD: bool = true;
-    /// A queue pair is connected once: what comes twice would begin it anew, and lose what was received.
+    /// A queue pair is connected once. A second hello would connect it anew, and lose the packets that it has
+    /// received.
     const CONNECT_ONCE: bool = true;
 }
 
 /// A patience that never ends.
 pub const FOR_EVER: u16 = u16::MAX;
 
-/// What one end tells the other, beside which queue pair it has made.
+/// A message of the handshake from one end to the other. It also names the sender's queue pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hello {
-    /// The teller has heard the other end, and has connected its queue pair to that one's.
+    /// The sender has heard the other end, and has connected its queue pair to that end's.
     pub heard: bool,
-    /// The teller knows that the other end has heard it: no answer is needed.
+    /// The sender knows that the other end has heard it: no answer is needed.
     pub sure: bool,
 }
 
-/// What a driver has to do, in this order.
+/// The actions of a driver, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Progress {
-    /// Connect the queue pair to the one that the hello at hand names.
+    /// Connect the queue pair to the one that the present hello names.
     pub connect: bool,
     /// The connection is up: packets may be sent.
     pub up: bool,
-    /// Tell the peer.
+    /// Send this hello to the peer.
     pub tell: Option<Hello>,
     /// The peer does not answer: it is lost.
     pub give_up: bool,
 }
 
-/// One end of a connection that is being made. Its queue pair has been made, and is connected to none.
+/// One end of a connection that is being made. At first its queue pair exists, and is connected to none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Handshake<R> {
-    /// The peer has told its queue pair, and this end's is connected to it.
+    /// The peer has named its queue pair, and this end's is connected to it.
     heard: bool,
-    /// The peer has said that its own is.
+    /// The peer has said that its queue pair is connected to this end's.
     sure: bool,
-    /// Ticks that may pass without an answer; [`FOR_EVER`] does not become less.
+    /// Ticks that may pass without an answer; [`FOR_EVER`] is never counted down.
     patience: u16,
     rules: PhantomData<R>,
 }
 
 impl<R: HandshakeRules> Handshake<R> {
-    /// This end wants a connection: what to tell, and again at every tick, of which `patience` may pass
-    /// without an answer ([`FOR_EVER`]: any number).
+    /// This end wants a connection. The hello is sent now, and again at every tick; `patience` ticks may pass without
+    /// an answer ([`FOR_EVER`]: any number).
     pub fn begin(patience: u16) -> (Self, Progress) {
         let begun = Self { heard: false, sure: false, patience, rules: PhantomData };
         let progress = Progress { tell: Some(begun.hello()), ..Progress::default() };
         (begun, progress)
     }
 
-    /// The peer wants one: its hello comes next. Nothing is told before.
+    /// The peer wants a connection, and its hello comes next. Nothing is sent before.
     pub fn asked(patience: u16) -> Self {
         Self { heard: false, sure: false, patience, rules: PhantomData }
     }
@@ -78,7 +79,7 @@ impl<R: HandshakeRules> Handshake<R> {
         self.sure
     }
 
-    /// The peer tells.
+    /// A hello of the peer has arrived.
     pub fn told(&mut self, hello: Hello) -> Progress {
         let mut progress = Progress { connect: !self.heard || !R::CONNECT_ONCE, ..Progress::default() };
         let news = !self.heard;
@@ -87,7 +88,7 @@ impl<R: HandshakeRules> Handshake<R> {
             self.sure = true;
             progress.up = true;
         }
-        // A peer that is not sure has not been answered, or the answer was lost.
+        // A peer that is not sure has had no answer yet, or the answer was lost.
         if !hello.sure && (R::ANSWER_ALWAYS || news) {
             progress.tell = Some(self.hello());
         }
@@ -96,13 +97,13 @@ impl<R: HandshakeRules> Handshake<R> {
 
     /// A packet of the peer has come over the connection.
     pub fn received(&mut self) -> Progress {
-        // A message from before this end has connected does not belong to this connection.
+        // A packet from before this end has connected does not belong to this connection.
         let up = R::PACKET_IS_WORD && self.heard && !self.sure;
         self.sure |= up;
         Progress { up, ..Progress::default() }
     }
 
-    /// Some time has passed: longer than a datagram takes to get there and back.
+    /// A tick: more time has passed than a datagram takes to get there and back.
     pub fn tick(&mut self) -> Progress {
         if self.sure {
             return Progress::default();

@@ -1,16 +1,17 @@
 //! The connection between two ranks of different nodes, without the network under it.
 //!
-//! [`Handshake`] makes it: two ends that may both want to begin tell each other by datagrams, which may be
-//! lost, doubled and overtaken, which queue pair each of them has made for the other. [`Credits`] keep it
-//! from overrunning: a packet needs a receive buffer at the peer, and whoever has no credit for one waits.
-//! Where packets travel by two ways, [`Numbers`] and [`InOrder`] make one order of them again.
+//! [`Handshake`] makes the connection. Both ends may begin. They exchange datagrams, which may be lost, doubled and
+//! overtaken, and tell each other which queue pair they have made. [`Credits`] keep the connection from overrunning:
+//! a packet needs a receive buffer at the peer, and without a credit for one it waits. Where packets travel by two
+//! ways, [`Numbers`] and [`InOrder`] restore their order.
 //!
-//! **Promises.** A handshake says *up* only when the peer can receive, and both ends get there if now and then
-//! a datagram arrives. What is on its way never needs more than [`Credits::buffers`] receive buffers, and while
-//! both ends take what arrives, none waits for ever, with fewer buffers neither. Packets of two ways are taken in the
-//! order in which they were sent, and never are more kept than the window. `carrousel verify --suite link`
-//! explores all of this; rules.toml has the rules.
-//! **Leaves to others.** Queue pairs, datagrams, timers: a driver makes, sends, and ticks. What a packet is.
+//! **Promises.** A handshake says *up* only when the peer can receive. Both ends come up if now and then a datagram
+//! arrives. The packets on their way never need more than [`Credits::buffers`] receive buffers. While both ends take
+//! what arrives, neither waits for ever, even with fewer buffers. Packets of two ways are taken in the order in which
+//! they were sent, and the packets that are kept never exceed the window. `carrousel verify --suite link` explores
+//! all of this; rules.toml has the rules.
+//! **Leaves to others.** Queue pairs, datagrams and timers: a driver makes them, sends, and ticks. The content of
+//! packets.
 //! **Entry point.** [`Handshake::begin`] and [`Credits::spend`].
 //!
 //! ```
@@ -21,7 +22,7 @@
 //! for _ in 0..4 {
 //!     receiver.took();
 //! }
-//! // Nothing goes the other way that could carry them: they have to be given back alone.
+//! No packet in the other direction could carry them: they have to be given back alone.
 //! assert!(receiver.owes());
 //! sender.given(receiver.give())?;
 //! assert_eq!(sender.left(), 4);
@@ -40,7 +41,7 @@ pub use credits::{CreditRules, Credits, TooMany};
 pub use handshake::{FOR_EVER, Handshake, HandshakeRules, Hello, Progress};
 pub use order::{InOrder, NUMBERS, Numbers, ORDERED_MAX, OrderRules, Untimely, Way};
 
-/// Every rule on: what runs in production.
+/// Every rule is on: the type of production.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rules;
 

@@ -1,44 +1,44 @@
-//! The order of packets that travel to a peer by two ways, each of which keeps its own.
+//! The order of packets that travel to a peer by two ways, each of which keeps its own order.
 
 use alloc::collections::VecDeque;
 use core::marker::PhantomData;
 
-/// The rules of order; one constant each, so that the checker can have a type with one of them off.
+/// The rules of order, one constant each, so that the checker can have a type with one rule off.
 pub trait OrderRules {
-    /// What has come before its turn waits for it.
+    /// A packet that arrives before its turn waits for it.
     const WAIT_FOR_TURN: bool = true;
-    /// Behind a write that no packet of its own follows, the next packet goes by the way of the write.
+    /// If no packet followed a write by the same way, the next packet goes by the way of the write.
     const WRITE_TAKES_NEXT: bool = true;
 }
 
-/// How many numbers there are; behind the last one comes 0 again.
+/// The number of packet numbers; the last one is followed by 0.
 pub const NUMBERS: u16 = 1 << 15;
-/// The most packets that may be on their way, so that a number says which of them it is.
+/// The most packets that may be on their way, so that each has a number of its own.
 pub const ORDERED_MAX: u16 = NUMBERS / 2;
 
-/// A packet has a number that no honest peer gives it.
+/// A packet has a number that no correct peer gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("packet {number} has come, and {due} is due")]
 pub struct Untimely {
-    /// Its number.
+    /// The number of the packet.
     pub number: u16,
-    /// That of the next one.
+    /// The number of the packet that is due.
     pub due: u16,
 }
 
 /// One of two ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
-    /// Of packets with data, writes and reads.
+    /// For packets with data, writes and reads.
     First,
-    /// Of what need not wait for those.
+    /// For packets that need not wait for those.
     Second,
 }
 
-/// What numbers packets at the end that sends them, in the order in which they are to be taken.
+/// Numbers packets at the sending end, in the order in which they are to be taken.
 ///
-/// Writes by the first way are not numbered, and have arrived before what is taken behind them: a packet that follows
-/// one at once does so by the same way, and all others are taken behind that packet.
+/// Writes go by the first way and have no number. They have arrived before the packets behind them are taken: the
+/// packet directly behind a write goes by the same way, and all later ones are taken behind that packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Numbers<R> {
     next: u16,
@@ -59,33 +59,33 @@ impl<R: OrderRules> Numbers<R> {
         Self { next: number % NUMBERS, behind_write: false, rules: PhantomData }
     }
 
-    /// The number of the next packet, and the way that it takes if it is to take this one and may.
+    /// The number of the next packet, and its way: `wish`, unless the packet has to follow a write.
     pub fn next(&self, wish: Way) -> (u16, Way) {
         let is_bound = R::WRITE_TAKES_NEXT && self.behind_write;
         (self.next, if is_bound { Way::First } else { wish })
     }
 
-    /// It was sent that way.
+    /// The packet was sent by this way.
     pub fn sent(&mut self, way: Way) {
         self.next = (self.next + 1) % NUMBERS;
         self.behind_write &= way == Way::Second;
     }
 
-    /// A write was posted by the first way, whose data are to be there when the next packet is taken.
+    /// A write was posted by the first way. Its data have to be there when the next packet is taken.
     pub fn wrote(&mut self) {
         self.behind_write = true;
     }
 }
 
-/// Puts packets in their order at the end that takes them.
+/// Restores the order of packets at the receiving end.
 ///
-/// What has come early is kept: no more than the window, if the credit of a packet is given back when its turn has
-/// come and not before.
+/// Packets that arrive early are kept. They never exceed the window, if the credit of a packet is given back at its
+/// turn and not before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InOrder<T, R> {
-    /// The number of the packet whose turn is next.
+    /// The number of the packet that is due.
     due: u16,
-    /// Kept packets, from that number on. The first is missing, or there are none.
+    /// Kept packets, from the due number on. The first is missing, or the list is empty.
     early: VecDeque<Option<T>>,
     rules: PhantomData<R>,
 }
@@ -102,8 +102,8 @@ impl<T, R: OrderRules> InOrder<T, R> {
         Self { due: number % NUMBERS, early: VecDeque::new(), rules: PhantomData }
     }
 
-    /// Whether it is the turn of the packet with this number, which has come. It is taken then, and [`InOrder::ready`]
-    /// follows; otherwise [`InOrder::keep`] does.
+    /// A packet with this number has arrived: returns whether it is due. A due packet is taken, and
+    /// [`InOrder::ready`] follows; for any other packet, [`InOrder::keep`] does.
     pub fn is_next(&mut self, number: u16) -> bool {
         if number == self.due {
             self.advance();
@@ -112,16 +112,16 @@ impl<T, R: OrderRules> InOrder<T, R> {
         !R::WAIT_FOR_TURN
     }
 
-    /// It is the next packet's turn. The one whose turn it was, if it was kept.
+    /// Advances to the next packet. Returns the packet that was due, if it was kept.
     fn advance(&mut self) -> Option<T> {
         self.due = (self.due + 1) % NUMBERS;
         self.early.pop_front().flatten()
     }
 
-    /// Keeps a packet that has come early, of a peer that may have `window` of them on their way.
+    /// Keeps a packet that has arrived early, of a peer that may have `window` packets on their way.
     ///
     /// # Errors
-    /// When it has come twice, or is further ahead than the window.
+    /// If it has arrived twice, or is further ahead than the window.
     pub fn keep(&mut self, number: u16, window: u16, packet: T) -> Result<(), Untimely> {
         let ahead = usize::from((number % NUMBERS + NUMBERS - self.due) % NUMBERS);
         if ahead >= usize::from(window) {
@@ -138,18 +138,18 @@ impl<T, R: OrderRules> InOrder<T, R> {
         Ok(())
     }
 
-    /// A kept packet whose turn has come.
+    /// A kept packet that is due.
     pub fn ready(&mut self) -> Option<T> {
         self.early.front()?.as_ref()?;
         let packet = self.advance();
         if self.early.is_empty() {
-            // Rarely needed: it keeps no memory meanwhile.
+            // Early packets are rare: no memory is held meanwhile.
             self.early = VecDeque::new();
         }
         packet
     }
 
-    /// Packets that wait for their turn.
+    /// The number of packets that wait for their turn.
     pub fn kept(&self) -> usize {
         self.early.iter().flatten().count()
     }
@@ -162,7 +162,7 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    /// Takes packets as they come, and says in which order their turns were.
+    /// Takes packets as they arrive, and returns the order of their turns.
     fn turns(start: u16, window: u16, come: &[u16]) -> Result<Vec<u16>, Untimely> {
         let (mut order, mut taken) = (InOrder::<u16, Rules>::starting_at(start), Vec::new());
         for number in come {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two ways, of each of which the next packet comes at any time.
+        /// Two ways; the next packet of each arrives at any time.
         #[test]
         fn two_ways_are_one_order(
             start in 0..NUMBERS,

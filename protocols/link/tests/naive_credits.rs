@@ -1,17 +1,17 @@
-//! Credits agree with ends that remember each packet, whatever they do and in whatever order.
+//! Credits agree with ends that remember each packet, for any actions in any order.
 
 use carrousel_link::{Credits, Rules};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::{BTreeSet, VecDeque};
 
-/// What is sent: a packet by its number, or none, and the packets whose credits it gives back.
+/// A frame: a packet by its number, or none, and the packets whose credits it gives back.
 struct Frame {
     packet: Option<u32>,
     given: Vec<u32>,
 }
 
-/// What an end should know, in its plainest form: which packets, not how many.
+/// The knowledge of an end in its plainest form: which packets, not how many.
 struct End {
     credits: Credits<Rules>,
     /// Packets that were sent, and have not been given back.
@@ -28,7 +28,7 @@ enum Input {
     Send(usize),
     Take(usize),
     GiveAlone(usize),
-    /// A peer that lies: so many credits more than were spent.
+    /// A peer that lies: it gives this many credits more than were spent.
     Lie(usize, u16),
 }
 
@@ -62,7 +62,7 @@ impl Pair {
         );
     }
 
-    /// Whether something was done.
+    /// Returns whether something was done.
     fn apply(&mut self, input: Input) -> bool {
         let half = usize::from(self.window / 2);
         let end = match input {
@@ -132,7 +132,7 @@ proptest! {
         for input in inputs {
             pair.apply(input);
         }
-        // Whatever has happened, three windows more get through, if ends do what they can.
+        // Whatever has happened, three more windows get through, if the ends do what they can.
         let goal = pair.ends[0].next + 3 * u32::from(window);
         while pair.ends[1].delivered < goal {
             let moves = [Input::Take(0), Input::Take(1), Input::GiveAlone(0), Input::GiveAlone(1), Input::Send(0)];

@@ -1,10 +1,11 @@
-//! The handshake agrees with ends that keep all that they were ever told, over a network that does what it likes.
+//! The handshake agrees with ends that keep everything that they were ever told, over a network that does what it
+//! likes.
 
 use carrousel_link::{FOR_EVER, Handshake, Hello, Progress, Rules};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// What has come to an end.
+/// The inputs of an end.
 #[derive(Clone, Copy, PartialEq)]
 enum Came {
     Hello(Hello),
@@ -12,7 +13,7 @@ enum Came {
     Tick,
 }
 
-/// An end, and what should follow from its whole past.
+/// An end, and the state that should follow from its whole past.
 struct End {
     handshake: Handshake<Rules>,
     patience: u16,
@@ -50,7 +51,7 @@ impl End {
         self.past.iter().filter(|came| matches!(came, Came::Tick)).count()
     }
 
-    /// Compares what the handshake says with what follows from the past.
+    /// Compares the handshake's answer with what follows from the past.
     fn take(&mut self, came: Came) -> Progress {
         let (had_heard, was_sure) = (self.has_heard(), self.is_sure());
         if !(was_sure && came == Came::Tick) {
@@ -86,7 +87,7 @@ enum Input {
     /// The n-th datagram to this end arrives, and stays if it was doubled.
     Deliver(usize, usize, bool),
     Lose(usize, usize),
-    /// A packet comes to this end, from nowhere if it must.
+    /// A packet comes to this end, even if the peer has sent none.
     Packet(usize),
 }
 

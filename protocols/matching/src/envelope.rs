@@ -1,8 +1,8 @@
-//! What a message carries for matching, and what a receive asks for.
+//! The parts of a message and of a receive that matching compares.
 
 use crate::RankId;
 
-/// A message tag: 64 bits, whose meaning is the application's; [`mpi`](crate::mpi) gives MPI's a layout.
+/// A message tag: 64 bits. Their meaning is the application's; [`mpi`](crate::mpi) defines the layout of MPI's tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tag(pub u64);
@@ -30,20 +30,20 @@ impl Context {
     }
 }
 
-/// Ranks that talk among each other, numbered by whoever made them agree on it.
+/// A group of ranks that send messages to each other. Its number is agreed on by its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Communicator {
-    /// The even one of its contexts, so that nothing is computed for a message.
+    /// The even one of its two contexts, stored so that no message has to compute it.
     messages: Context,
 }
 
 impl Communicator {
     /// All ranks of the job.
     pub const WORLD: Self = Self { messages: Context(0) };
-    /// How many there can be.
+    /// The number of communicators that there can be.
     pub const MAX: u16 = 1 << 15;
 
-    /// Number `index`, from 0, which is [`Communicator::WORLD`], below [`Communicator::MAX`].
+    /// The communicator with number `index`, from 0 ([`Communicator::WORLD`]) and below [`Communicator::MAX`].
     pub const fn new(index: u16) -> Option<Self> {
         if index < Self::MAX { Some(Self { messages: Context(2 * index) }) } else { None }
     }
@@ -86,7 +86,7 @@ pub struct TagSelector {
 }
 
 impl TagSelector {
-    /// The tags that differ from `tag` in no bit but those of `ignore`.
+    /// The tags that differ from `tag` only in bits of `ignore`.
     #[inline]
     pub const fn new(tag: Tag, ignore: u64) -> Self {
         Self { tag: Tag(tag.0 & !ignore), ignore }
@@ -98,19 +98,19 @@ impl TagSelector {
         Self { tag, ignore: 0 }
     }
 
-    /// The least tag that it accepts.
+    /// The lowest tag that it accepts.
     #[inline]
     pub const fn tag(self) -> Tag {
         self.tag
     }
 
-    /// The bits that may differ.
+    /// The bits of the tag that it ignores.
     #[inline]
     pub const fn ignore(self) -> u64 {
         self.ignore
     }
 
-    /// Whether it accepts one tag only.
+    /// Whether it accepts a single tag only.
     #[inline]
     pub const fn is_exact(self) -> bool {
         self.ignore == 0
@@ -122,14 +122,14 @@ impl TagSelector {
         (self.tag.0 ^ tag.0) & !self.ignore == 0
     }
 
-    /// Whether some tag satisfies both selectors: their tags differ in no bit that both look at.
+    /// Whether some tag satisfies both selectors: their tags agree in every bit that neither ignores.
     #[inline]
     pub const fn overlaps(self, other: Self) -> bool {
         (self.tag.0 ^ other.tag.0) & !(self.ignore | other.ignore) == 0
     }
 }
 
-/// The part of a message that matching looks at.
+/// The part of a message that matching compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -142,16 +142,16 @@ pub struct Envelope {
     pub context: Context,
 }
 
-/// The messages that a receive accepts.
+/// A description of the messages that a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Pattern {
-    /// From whom.
+    /// The sources that it accepts.
     pub source: Source,
-    /// With which tag.
+    /// The tags that it accepts.
     pub tag: TagSelector,
-    /// In which communicator.
+    /// The communicator, by its context.
     pub context: Context,
 }
 

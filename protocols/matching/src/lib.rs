@@ -1,14 +1,13 @@
 //! Matching of messages with receives, for one process, as MPI and libfabric's tagged messages ask for it.
 //!
-//! A message has a source, a tag of 64 bits and a context. A receive has a context, a source or any, a tag, and a mask of
-//! the tag's bits that it ignores; a tag without a mask, and `MPI_ANY_TAG`, are two of the masks ([`mpi`]). The
-//! [`Context`] is a name of its own and no bits of the tag: the protocols count the messages between two ranks for each
-//! context, and no receive can ask for any.
+//! A message has a source, a tag of 64 bits and a context. A receive has a context, a source or any, a tag, and a
+//! mask of the tag's bits that it ignores. An exact tag and `MPI_ANY_TAG` are two such masks ([`mpi`]). The
+//! [`Context`] is a field of its own and not part of the tag, because the protocols count the messages between two
+//! ranks for each context. So no receive can ask for any context.
 //!
-//! **Promises.** The two queues of an MPI library, in which the first entry that matches is the one
-//! that is taken: receives in posting order ([`Posted`]), messages in order of arrival
-//! ([`Unexpected`]). With messages of one sender arriving in the order in which they were sent, this
-//! is MPI's non-overtaking rule (MPI-4.1, 3.5).
+//! **Promises.** The two queues of an MPI library: receives in posting order ([`Posted`]), messages in order of
+//! arrival ([`Unexpected`]). Each gives the first entry that matches. If messages of one sender arrive in the order
+//! in which they were sent, this is MPI's non-overtaking rule (MPI-4.1, 3.5).
 //! **Leaves to others.** How a message arrives and what is done with a match.
 //! **Entry point.** [`Pattern::matches`]; begin reading at [`Envelope`].
 //!

@@ -1,17 +1,18 @@
-//! A queue of many entries, with lists of those that have a key in common: nothing in it takes longer the more there are.
+//! A queue of many entries, with lists of the entries that share a key. No operation takes longer the more entries
+//! there are.
 
 use alloc::vec::Vec;
 
-/// No slot.
+/// The index that stands for no slot.
 const NONE: u32 = u32::MAX;
 
-/// What a queue looks entries up by.
+/// The keys by which a queue looks entries up.
 pub trait Keyed<const KEYS: usize> {
-    /// Its keys. Entries that are looked for by the same key should have it in common, and few others.
+    /// The keys of the entry. Entries that are looked for by one key should share it, and few others should.
     fn keys(&self) -> [u64; KEYS];
 
-    /// Entries of different parts are never told apart by which of them came first: the queues of two histories that
-    /// differ in that are equal.
+    /// The part of the queue that the entry belongs to. The order between entries of different parts has no effect:
+    /// two queues that differ only in that order are equal.
     fn part(&self) -> u128 {
         0
     }
@@ -36,30 +37,30 @@ const ALONE: Links = Links { before: NONE, behind: NONE };
 
 #[derive(Clone, Debug)]
 struct Slot<E, const KEYS: usize> {
-    /// `None` in a slot that is free.
+    /// `None` in a free slot.
     entry: Option<E>,
-    /// Counts entries: of two, the one with the lower number was there first.
+    /// Counts entries: of two entries, the one with the lower number is older.
     number: u64,
-    /// Among all.
+    /// The neighbours among all entries.
     order: Links,
-    /// By key: among those whose keys fall into the same bucket.
+    /// For each key, the neighbours among the entries of the same bucket.
     same: [Links; KEYS],
 }
 
-/// Entries in order, each in a list of all and, for each of its keys, in one of a bucket.
+/// Entries in order. Each is in a list of all entries and, for each of its keys, in the list of a bucket.
 #[derive(Clone, Debug)]
 pub(crate) struct Many<E, const KEYS: usize> {
     slots: Vec<Slot<E, KEYS>>,
     free: Vec<u32>,
     order: Ends,
-    /// A power of two of them, not fewer than there are entries.
+    /// A power of two, and at least as many as there are entries.
     buckets: Vec<[Ends; KEYS]>,
     next: u64,
     len: usize,
 }
 
 impl<E: Keyed<KEYS>, const KEYS: usize> Many<E, KEYS> {
-    /// These entries, in this order, with room for as many again.
+    /// A queue of these entries, in this order, with room for as many again.
     pub(crate) fn new(entries: impl ExactSizeIterator<Item = E>) -> Self {
         let mut many = Self {
             slots: Vec::with_capacity(2 * entries.len()),
@@ -130,8 +131,8 @@ impl<E: Keyed<KEYS>, const KEYS: usize> Many<E, KEYS> {
         }
     }
 
-    /// The slot of the oldest entry that is `wanted` among those with one of these keys: each is one of the kind that
-    /// stands with it.
+    /// The oldest entry that is `wanted` among those with one of these keys; each key comes with its position among
+    /// the kinds of keys. Returns its slot.
     pub(crate) fn oldest(&self, keys: &[(usize, u64)], wanted: impl Fn(&E) -> bool) -> Option<u32> {
         let first = |&(which, key): &(usize, u64)| {
             let mut at = self.buckets[self.bucket(key)][which].first;
@@ -168,14 +169,14 @@ impl<E: Keyed<KEYS>, const KEYS: usize> Many<E, KEYS> {
         self.slots[at as usize].entry.take()
     }
 
-    /// All, oldest first.
+    /// All entries, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &E> {
         let slot = |at: u32| self.slots.get(at as usize);
         let slots = core::iter::successors(slot(self.order.first), move |before| slot(before.order.behind));
         slots.filter_map(|slot| slot.entry.as_ref())
     }
 
-    /// Changes the oldest `count`. Their keys have to stay what they are.
+    /// Changes the oldest `count` entries. Their keys must not change.
     pub(crate) fn change(&mut self, count: usize, mut change: impl FnMut(&mut E)) {
         let mut at = self.order.first;
         for _ in 0..count {
@@ -185,7 +186,7 @@ impl<E: Keyed<KEYS>, const KEYS: usize> Many<E, KEYS> {
         }
     }
 
-    /// All, oldest first; none is left.
+    /// Takes all entries out, oldest first.
     pub(crate) fn take_all(&mut self) -> Vec<E> {
         let mut all = Vec::with_capacity(self.len);
         while let Some(entry) = self.first().and_then(|first| self.remove(first)) {
@@ -195,7 +196,7 @@ impl<E: Keyed<KEYS>, const KEYS: usize> Many<E, KEYS> {
     }
 }
 
-/// Appends a slot that is in no such list.
+/// Appends a slot to a list that does not have it.
 fn append<E, const KEYS: usize>(
     slots: &mut [Slot<E, KEYS>],
     ends: &mut Ends,

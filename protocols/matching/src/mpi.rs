@@ -1,7 +1,8 @@
 //! MPI's tags in 64 bits: the layout of an MPI tag, and of `MPI_ANY_TAG`.
 //!
-//! A tag is in the lowest 31 bits, all others are 0. Any tag ignores these bits and no others, so that messages of another
-//! layout, in the bits above, could share a context with MPI's and never be received as theirs.
+//! A tag is in the lowest 31 bits; all others are 0. `MPI_ANY_TAG` ignores these 31 bits and no others. So messages
+//! with another layout, which sets higher bits, could share a context with MPI's messages, and no MPI receive would
+//! take them.
 
 use crate::{Tag, TagSelector};
 
@@ -11,7 +12,7 @@ pub const TAG_UB: Tag = Tag(i32::MAX as u64);
 /// `MPI_ANY_TAG`.
 pub const ANY_TAG: TagSelector = TagSelector::new(Tag(0), TAG_UB.0);
 
-/// An MPI tag as a message has it. One above [`TAG_UB`] is no tag of MPI's, see [`is_tag`].
+/// An MPI tag as a message carries it. A value above [`TAG_UB`] is no MPI tag, see [`is_tag`].
 #[inline]
 pub const fn tag(tag: u32) -> Tag {
     Tag(tag as u64)
@@ -26,7 +27,7 @@ pub const fn selector(named: Option<u32>) -> TagSelector {
     }
 }
 
-/// The tag that MPI calls a message's: of another layout, what is left of it.
+/// The MPI tag of a message. For a tag of another layout, its lowest 31 bits.
 #[inline]
 pub const fn number(tag: Tag) -> u32 {
     (tag.0 & u32::MAX as u64) as u32
@@ -38,7 +39,7 @@ pub const fn named(selector: TagSelector) -> Option<u32> {
     if selector.is_exact() { Some(number(selector.tag())) } else { None }
 }
 
-/// Whether a message of MPI's can have this tag.
+/// Whether the tag can be that of an MPI message.
 #[inline]
 pub const fn is_tag(tag: Tag) -> bool {
     tag.0 <= TAG_UB.0

@@ -13,11 +13,10 @@ impl fmt::Display for RankId {
     }
 }
 
-/// A request of one process, as it names it to itself and to its peers.
+/// A request of one process, as the process names it to itself and to its peers.
 ///
-/// `index` is reused once the application has released the request, `generation` (counted from 0 for
-/// each index) tells the uses apart, so that a late packet that names a released request is
-/// recognised.
+/// `index` is reused once the application has released the request. `generation`, counted from 0 for each index,
+/// tells the uses apart: a late packet that names a released request is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
@@ -29,7 +28,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Both parts in a word, which no other handle has.
+    /// Both parts in one word, which is unique to the handle.
     pub const fn to_bits(self) -> u64 {
         (self.generation as u64) << u32::BITS | self.index as u64
     }

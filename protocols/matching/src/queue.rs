@@ -1,16 +1,19 @@
-//! A queue in which the oldest entry that fits is looked for, however many there are.
+//! A queue that finds the oldest entry that fits, in a time that does not grow with its length.
 
 use crate::many::{Keyed, Many};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::hash::{Hash, Hasher};
 
-/// Entries in order, of which any can be found and taken out. A `FEW` are searched one by one, which costs least for a
-/// handful, as real programs have; of many, only those that have a key in common with what is looked for. Equal if they have the same entries in the same order, parts apart
-/// (see [`Keyed::part`]). Nothing allocates as long as there are few, once the queue has had its greatest length.
+/// Entries in order, of which any can be found and taken out. Up to `FEW` entries are searched one by one: that costs
+/// least for a handful, as real programs have. Among more, only those are searched that share a key with the entry
+/// looked for.
+///
+/// Two queues are equal if they have the same entries in the same order, except for the order between parts (see
+/// [`Keyed::part`]). As long as entries are few, nothing allocates once the queue has had its greatest length.
 #[derive(Clone, Debug)]
 pub struct Queue<E, const KEYS: usize, const FEW: usize = 32> {
-    /// Empty when there are many.
+    /// Empty while there are more than `FEW` entries.
     pub(crate) few: VecDeque<E>,
     pub(crate) many: Option<alloc::boxed::Box<Many<E, KEYS>>>,
 }
@@ -35,7 +38,7 @@ impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
         if self.has_room() { self.few.push_back(entry) } else { self.push_to_many(entry) }
     }
 
-    /// Whether one more entry is still one of a few.
+    /// Whether the entries are still few with one more.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.few.len() < FEW && self.many.is_none()
@@ -47,7 +50,8 @@ impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
         self.many.get_or_insert_with(|| Many::new(few.drain(..)).into()).push(entry);
     }
 
-    /// The oldest entry that is `wanted`, which has one of `keys`: each with its place among [`Keyed::keys`].
+    /// The oldest entry that is `wanted` and has one of `keys`; each key comes with its position among
+    /// [`Keyed::keys`].
     pub fn oldest<const N: usize>(
         &self,
         keys: impl FnOnce() -> [(usize, u64); N],
@@ -59,7 +63,7 @@ impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
         }
     }
 
-    /// Takes the oldest entry that is `wanted` out, as [`Queue::oldest`] finds it.
+    /// Takes out the oldest entry that is `wanted`, as [`Queue::oldest`] finds it.
     #[inline]
     pub fn take_oldest<const N: usize>(
         &mut self,
@@ -74,7 +78,7 @@ impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
         self.take_of_many(at)
     }
 
-    /// Forgets the oldest entries up to the first that is not `over`.
+    /// Removes the oldest entries, up to the first one that is not `over`.
     pub fn forget(&mut self, over: impl Fn(&E) -> bool) {
         while let Some(many) = &self.many {
             let Some(first) = many.first().filter(|first| many.get(*first).is_some_and(&over)) else {
@@ -90,7 +94,7 @@ impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
     fn take_of_many(&mut self, at: u32) -> Option<E> {
         let many = self.many.as_mut()?;
         let entry = many.remove(at);
-        // Not at once, or a queue of that length would be made anew for each entry.
+        // Not at a length of `FEW`: a queue of about that length would be rebuilt for each entry.
         if many.len() < FEW / 4 {
             let left = many.take_all();
             self.refill(left);
@@ -98,7 +102,7 @@ impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
         entry
     }
 
-    /// Has exactly these entries.
+    /// Replaces the content by these entries.
     fn refill(&mut self, mut entries: Vec<E>) {
         self.few.clear();
         self.many = None;
@@ -136,30 +140,31 @@ impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
         self.refill(all);
     }
 
-    /// All, oldest first.
+    /// All entries, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &E> {
         self.few.iter().chain(self.many.iter().flat_map(|many| many.iter()))
     }
 
-    /// Changes the oldest `count`, oldest first. Their keys have to stay what they are.
+    /// Changes the oldest `count` entries, oldest first. Their keys must not change.
     pub fn change(&mut self, count: usize, mut change: impl FnMut(&mut E)) {
         self.few.iter_mut().take(count).for_each(&mut change);
         self.many.iter_mut().for_each(|many| many.change(count, &mut change));
     }
 
-    /// How many there are.
+    /// The number of entries.
     #[inline]
     pub fn len(&self) -> usize {
         self.few.len() + self.many.as_ref().map_or(0, |many| many.len())
     }
 
-    /// Whether there is none.
+    /// Whether the queue is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.few.is_empty() && self.many.is_none()
     }
 
-    /// What distinguishes it from others: of a few, parts stand in order already.
+    /// The entries in the order that equality and the hash compare. Few entries stand in the order of their parts
+    /// already.
     fn canonical(&self) -> impl Iterator<Item = &E> {
         let mut many: Vec<&E> = self.many.iter().flat_map(|many| many.iter()).collect();
         many.sort_by_key(|entry| entry.part());

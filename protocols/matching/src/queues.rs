@@ -1,21 +1,21 @@
 //! The queue of posted receives and the queue of unexpected messages.
 //!
-//! In both, the oldest entry that matches is the one, which is what MPI's rule says. The oldest of all, which most
-//! messages are for, is looked at first; a [`Queue`] finds the others.
+//! In both, the oldest entry that matches is taken, as MPI's rule demands. Most messages are for the oldest entry of
+//! all, so it is tried first; a [`Queue`] finds the others.
 
 use crate::many::Keyed;
 use crate::{Context, Envelope, Handle, Pattern, Queue, RankId, Source, Tag, TagSelector};
 use core::hash::Hash;
 
-/// A pattern as the queue keeps it: in words of which each is written and read as a whole. An entry that is
-/// copied in other pieces than it was written in has to wait until all stores before it are done, which may
-/// be those of a message into the memory of another process.
+/// A pattern as the queue keeps it: words, each of which is written and read as a whole. The processor can forward a
+/// store to a load only if both have the same pieces. Otherwise the load waits for all stores before it, such as
+/// those of a message into the memory of another process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Wanted {
     /// A rank, or [`ANY`].
     source: u64,
     tag: u64,
-    /// Bits of the tag.
+    /// The ignored bits of the tag.
     ignore: u64,
     context: u64,
 }
@@ -38,7 +38,8 @@ impl Wanted {
         }
     }
 
-    /// What receives that want the same have in common; of those that ignore bits of the tag, all with this source.
+    /// A key that all receives with the same pattern share. Receives that ignore bits of the tag share one key for
+    /// each source and context.
     fn key(self) -> u64 {
         let Self { source, tag, ignore, context } = self;
         if ignore == 0 { key(source, Some(tag), context) } else { key(source, None, context) }
@@ -60,24 +61,24 @@ impl Wanted {
     }
 }
 
-/// The key of a source, or [`ANY`], a tag, `None` for several, and a context.
+/// The key of a source (or [`ANY`]), a tag (`None` for several) and a context.
 fn key(source: u64, tag: Option<u64>, context: u64) -> u64 {
-    // Odd factors, so that neighbours among sources, tags and contexts differ in all bits.
+    // The factors are odd, so that the keys of neighbouring sources, tags and contexts differ in all bits.
     let tag = tag.map_or(ANY, |tag| tag.wrapping_mul(0xc4ce_b9fe_1a85_ec53).rotate_left(21));
     source.wrapping_mul(0xff51_afd7_ed55_8ccd)
         ^ tag
         ^ context.wrapping_mul(0x8764_000b_1f6d_3c91).rotate_left(42)
 }
 
-/// A posted receive has the name of its request.
+/// A posted receive, which has the name of its request.
 pub trait Requested {
-    /// The name.
+    /// The name of the request.
     fn request(&self) -> Handle;
 }
 
-/// The first key of a posted receive: what it asks for.
+/// The first key of a posted receive: its pattern.
 const WANTED: usize = 0;
-/// The second one: its request.
+/// The second key: its request.
 const REQUEST: usize = 1;
 
 /// A receive in the queue.
@@ -89,8 +90,8 @@ impl<T: Requested> Keyed<2> for Posting<T> {
         [self.0.key(), self.1.request().to_bits()]
     }
 
-    /// Receives of collective contexts stand before all others, by context and pattern: which of them was posted
-    /// first means nothing, as no message satisfies two.
+    /// Receives of collective contexts stand before all others, ordered by context and pattern. Their posting order
+    /// has no effect, because no message satisfies two of them.
     fn part(&self) -> u128 {
         let Wanted { source, tag, context, .. } = self.0;
         let is_collective = Context(context as u16).is_collective();
@@ -99,7 +100,7 @@ impl<T: Requested> Keyed<2> for Posting<T> {
     }
 }
 
-/// Receives that wait for their message, oldest first, each with what its owner knows of it.
+/// Receives that wait for their message, oldest first, each with data of its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Posted<T: Requested> {
     entries: Queue<Posting<T>, 2>,
@@ -135,7 +136,7 @@ impl<T: Requested> Posted<T> {
         let few = &mut self.entries.few;
         let Some(last) = few.len().checked_sub(1) else { return };
         let own = few[last].part();
-        // The last one must not count as earlier than itself.
+        // The new receive must not count as earlier than itself.
         let at = few.iter().take(last).take_while(|earlier| earlier.part() <= own).count();
         for at in (at..last).rev() {
             few.swap(at, at + 1);
@@ -158,7 +159,7 @@ impl<T: Requested> Posted<T> {
             return self.take_of_many(message);
         };
         if wanted.matches(message) {
-            // Part by part, see `Wanted`: as a whole it would be moved, in pieces that are none of its parts.
+            // Copied field by field, see `Wanted`. A move of the whole would use pieces that do not match its fields.
             let receive = receive.clone();
             self.entries.few.pop_front();
             return Some(receive);
@@ -200,17 +201,17 @@ impl<T: Requested> Posted<T> {
         self.entries.iter().map(|Posting(wanted, receive)| (wanted.pattern(), receive))
     }
 
-    /// Changes what the owner knows of the oldest `count` receives, oldest first.
+    /// Changes the owner's data of the oldest `count` receives, oldest first.
     pub fn change(&mut self, count: usize, mut change: impl FnMut(&Pattern, &mut T)) {
         self.entries.change(count, |Posting(wanted, receive)| change(&wanted.pattern(), receive));
     }
 
-    /// How many receives wait.
+    /// The number of receives.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether none waits.
+    /// Whether no receive waits.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -220,7 +221,7 @@ impl<T: Requested> Posted<T> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Early<T>(Envelope, T);
 
-/// The key by which a receive finds messages, and which of the four it is.
+/// The key by which a receive finds messages, with its position among the four keys of a message.
 fn key_for(receive: &Pattern) -> (usize, u64) {
     let which = match (receive.source, receive.tag.is_exact()) {
         (Source::Rank(_), true) => 0,
@@ -236,8 +237,8 @@ impl<T> Keyed<4> for Early<T> {
         Wanted::keys_of(&self.0).map(|(_, key)| key)
     }
 
-    /// Contexts are kept apart, and so are the senders in a collective one, where every receive names its source: the
-    /// order of their messages means nothing.
+    /// The order between contexts has no effect. In a collective context every receive names its source, so the order
+    /// between senders has no effect either.
     fn part(&self) -> u128 {
         let Envelope { source, context, .. } = self.0;
         let source = context.is_collective().then_some(source.0);
@@ -287,7 +288,8 @@ impl<T> Unexpected<T> {
         if self.entries.is_empty() { None } else { self.take(source, tag, context) }
     }
 
-    /// Has its arguments in registers, so that who need not call it has no pattern in memory, see [`Wanted`].
+    /// Takes its arguments in registers, so that callers that skip this call need no pattern in memory, see
+    /// [`Wanted`].
     #[inline(never)]
     fn take(&mut self, source: Source, tag: TagSelector, context: Context) -> Option<(Envelope, T)> {
         let receive = Pattern { source, tag, context };
@@ -295,8 +297,8 @@ impl<T> Unexpected<T> {
         found.map(|Early(message, what)| (message, what))
     }
 
-    /// Reorders messages of one context; those with equal keys keep their order, which those of one sender
-    /// and tag must.
+    /// Reorders messages of one context. Those with equal keys keep their order, as messages of one sender and tag
+    /// must.
     pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&Envelope) -> K) {
         self.entries.sort_by_key(|Early(message, _)| (message.context, key(message)));
     }
@@ -306,17 +308,17 @@ impl<T> Unexpected<T> {
         self.entries.retain(|Early(message, what)| keep(message, what));
     }
 
-    /// All messages, oldest first; as long as they are few, by context.
+    /// All messages, oldest first; as long as they are few, context by context.
     pub fn iter(&self) -> impl Iterator<Item = (&Envelope, &T)> {
         self.entries.iter().map(|Early(message, what)| (message, what))
     }
 
-    /// How many messages wait.
+    /// The number of messages.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether none waits.
+    /// Whether no message waits.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -1,4 +1,4 @@
-//! The queues find what a search from the oldest entry on finds, however many entries there are.
+//! The queues find the same entry as a search from the oldest entry on, however many entries there are.
 
 use carrousel_matching::{
     Context, Envelope, Handle, Pattern, Posted, RankId, Requested, Source, Tag, TagSelector, Unexpected,
@@ -18,7 +18,7 @@ impl Requested for Own {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many entries in a row, with this tag and those behind it.
+    /// Adds this many entries, with this tag and the tags behind it.
     Add(u32, Envelope, Pattern),
     Match(Envelope, Pattern),
     Withdraw(prop::sample::Index),
@@ -26,7 +26,7 @@ enum Step {
 }
 
 const TAGS: u64 = 40;
-/// Bits that a receive may ignore: none, some of them, of which no one is part of another, and all.
+/// Bits that a receive may ignore: no bits, some (none of these masks contains another), and all.
 const MASKS: [u64; 5] = [0, 1, 0b110, 0b1100, u64::MAX];
 
 fn context() -> impl Strategy<Value = Context> {
@@ -106,13 +106,13 @@ proptest! {
         }
         let applications = posted.iter().filter(|(pattern, _)| !pattern.context.is_collective());
         prop_assert!(applications.map(|(_, own)| own.0).is_sorted());
-        // What was there before, and how much of it, leaves no trace.
+        // The result does not depend on the entries that were there before, or on their number.
         let fresh = posted_of(&model);
         prop_assert_eq!(hash(&posted), hash(&fresh));
         prop_assert_eq!(&posted, &fresh);
         let without_last = posted_of(&model[..model.len().saturating_sub(1)]);
         prop_assert_eq!(posted == without_last, model.is_empty());
-        // What the owner knows of the older half changes, and of no others.
+        // Only the owner's data of the older half changes.
         let half = model.len() / 2;
         let mut changed = 0;
         posted.change(half, |_, _| changed += 1);

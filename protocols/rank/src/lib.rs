@@ -29,27 +29,17 @@
 
 extern crate alloc;
 
-mod active;
-mod announce;
 mod calls;
-mod claims;
 mod collectives;
 mod communicators;
-mod entries;
 mod errors;
-mod flows;
-mod groups;
+mod messages;
 mod options;
-mod packets;
-mod places;
 mod rank;
-mod requests;
 mod signature;
-mod state;
 mod status;
 mod work;
 
-pub use announce::ANNOUNCED_FROM;
 pub use calls::{Call, Collective, Event, Receive, ReceiveClaimed, Send};
 pub use carrousel_collective::{Kind, Misfit, Schedule};
 pub use carrousel_matching::{
@@ -61,9 +51,10 @@ pub use carrousel_rendezvous::{
 };
 pub use collectives::LANES;
 pub use errors::{ProtocolError, UsageError, Wrong};
+pub use messages::announce::ANNOUNCED_FROM;
+pub use messages::state::collective_of;
 pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
 pub use signature::Signature;
-pub use state::collective_of;
 pub use status::{Arrived, Failure, Status};
 pub use work::{Kept, Sink, Work};

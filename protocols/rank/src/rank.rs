@@ -1,10 +1,10 @@
 //! The state of one process, and the application's calls.
 
-use crate::entries::{Arrival, Offer, Posting};
-use crate::flows::{Flow, Flows};
-use crate::groups::Group;
-use crate::requests::Requests;
-use crate::state::{State, Then, collective_of};
+use crate::communicators::groups::Group;
+use crate::messages::entries::{Arrival, Offer, Posting};
+use crate::messages::flows::{Flow, Flows};
+use crate::messages::requests::Requests;
+use crate::messages::state::{State, Then, collective_of};
 use crate::{
     Arrived, Call, Event, Failure, Job, Options, ProtocolError, Receive, Send, Sink, Speculation, Status,
     UsageError, Work, Wrong,

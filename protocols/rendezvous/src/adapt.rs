@@ -1,24 +1,24 @@
-//! Adaptation: whether announcing receives pays (speculative-rendezvous 4.2.6).
+//! Adaptation: decides whether announcing receives pays (speculative-rendezvous 4.2.6).
 //!
-//! An RTR is *used* when its receive is written into, *dropped* when it crossed the RTS of its message,
-//! *mispredicted* when its message came eagerly. Below 80 % of used RTRs a flow stops announcing, and
-//! goes on counting the receives that were waiting when their RTS came: those could have used one.
-//! At 80 % of them it resumes. Traffic whose RTRs always cross looks useful while silent, so each
-//! relapse doubles the length of the next silence.
+//! An RTR is *used* if its receive is written into, *dropped* if it crossed the RTS of its message, and
+//! *mispredicted* if its message came eagerly. A flow stops announcing if less than 80 % of its RTRs are used. It
+//! then counts the receives that were waiting when their RTS came: those could have used an RTR. It resumes when they
+//! are 80 %. If the RTRs of some traffic always cross, it looks useful while the flow is silent; so each relapse
+//! doubles the length of the next silence.
 
-/// Whether the flow adapts, or somebody else decides.
+/// Whether the flow adapts, or the driver decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Adaptation {
-    /// Nothing is counted: always announce (the static switch is elsewhere), or the driver explores both.
+    /// Nothing is counted. Every receive is announced (the static switch is elsewhere), or the driver explores both.
     Fixed,
     /// Count and decide.
     Counting,
 }
 
-/// What became of an announced receive.
+/// The fate of an announced receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
-    /// Written into.
+    /// The message was written into it.
     Used,
     /// Its message came by RTS: the two crossed, or the sender declined.
     Dropped,
@@ -26,9 +26,9 @@ pub enum Fate {
     Mispredicted,
 }
 
-/// RTRs, or silent receives, that are counted before a decision.
+/// The number of RTRs, or of receives while silent, that are counted before a decision.
 const WINDOW: u16 = 16;
-/// Least share of used RTRs, in percent, to go on, and of useful receives, to resume.
+/// The least share of used RTRs, in percent, to go on, and of useful receives, to resume.
 const THRESHOLD: u32 = 80;
 /// The longest silence is `WINDOW << MAX_BACKOFF` receives.
 const MAX_BACKOFF: u8 = 8;
@@ -37,9 +37,9 @@ const MAX_BACKOFF: u8 = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Usage {
     silent: bool,
-    /// How often silence has failed to bring improvement; 0 after a useful window.
+    /// The number of silences that brought no improvement; 0 after a useful window.
     relapses: u8,
-    /// Of `counted`, the used RTRs, or while silent the receives that could have used one.
+    /// Among `counted`, the used RTRs, or, while silent, the receives that could have used one.
     useful: u16,
     counted: u16,
 }
@@ -67,8 +67,8 @@ impl Usage {
         }
     }
 
-    /// A receive that was not announced, though large enough, has its message. `waited`: it was there
-    /// before the message's RTS.
+    /// A receive that was not announced, though it is large enough, has its message. `waited`: it was posted before
+    /// the RTS of the message came.
     pub fn unannounced(&mut self, waited: bool) {
         if !self.silent {
             return;
@@ -97,7 +97,7 @@ impl Usage {
 mod tests {
     use super::*;
 
-    /// How many of `receives` were announced, when an announced one meets `fate`.
+    /// The number of `receives` that were announced, if each announced one meets `fate`.
     fn announced(receives: usize, fate: Fate, waited: bool) -> usize {
         let mut usage = Usage::default();
         (0..receives)

@@ -1,14 +1,14 @@
 //! Speculative, adaptive rendezvous between one pair of ranks.
 //!
-//! A message of one rank to another (a *flow*, one per pair, direction and communicator) goes out
-//! eagerly with its data, or by *rendezvous*: the sender announces it (RTS) and the receiver reads the
-//! data; or, when the receiver was early and announced its receive (RTR), the sender writes the data
-//! at once, so that neither side waits inside the library for the other.
+//! All messages from one rank to another in one communicator are a *flow*. A message goes out eagerly, with its data,
+//! or by *rendezvous*. In a rendezvous the sender announces the message (RTS) and the receiver reads the data. If the
+//! receiver was early and has announced its receive (RTR), the sender writes the data at once. Then neither side
+//! waits inside the library for the other.
 //!
-//! **Promises.** However announcements cross, are skipped, declined or mispredicted, a write goes only
-//! into the receive that MPI's matching gives the message, and only while that receive waits. Two rule
-//! sets keep this promise behind one interface, [`Protocol`]: [`Mirror`], in which both ends compute
-//! the same matching, and [`Published`], the handshake of the thesis in its sound reading.
+//! **Promises.** A write goes only into the receive that MPI's matching gives the message, and only while that
+//! receive waits, however announcements cross, are skipped, declined or mispredicted. Two rule sets keep this promise
+//! behind one interface, [`Protocol`]: [`Mirror`], in which both ends compute the same matching, and [`Published`],
+//! the handshake of the thesis in its sound reading.
 //! **Leaves to others.** The queues of receives and messages, which all flows of a process share
 //! (`carrousel-rank` composes them), the data, the network.
 //! **Entry point.** [`SendSide::rendezvous`] and [`ReceiveSide::announce`]; begin reading at [`Packet`],

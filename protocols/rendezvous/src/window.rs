@@ -1,20 +1,21 @@
-//! Flow control of eager messages: how much a sender may have at a receiver that no receive has taken.
+//! Flow control of eager messages: bounds the eager data of a sender that no receive has taken.
 //!
-//! Eager data waits at the receiver, or on its way, until its receive is posted, so a sender that is faster than its
-//! receiver would fill the memory of both. Each end of a flow counts: the sender what it has sent eagerly, the receiver
-//! what its receives have taken, which it tells now and then by SEEN. A message that would exceed the window becomes a
-//! rendezvous, as a longer one is by its size: nobody waits for credit, so that a program that MPI allows, which counts on
-//! no buffer (MPI-4.1, 3.5), cannot be stopped by it, however small the window is.
+//! Eager data waits at the receiver, or on its way, until its receive is posted. A sender that is faster than its
+//! receiver would so fill the memory of both. Each end of a flow counts: the sender counts what it has sent eagerly,
+//! and the receiver what its receives have taken; the receiver reports its count now and then by SEEN. A message that
+//! would exceed the window becomes a rendezvous, as a longer message does by its size. It does not wait for credit.
+//! So a program that counts on no buffer, as MPI demands (MPI-4.1, 3.5), cannot be stopped by the window, however
+//! small it is.
 
 use crate::Violation;
 
-/// What a message takes beside its data: messages without any are kept, too.
+/// The bytes that a message counts besides its data: messages without data are kept, too.
 pub const MESSAGE_COST: u64 = 64;
 
-/// The window that takes everything: nobody counts, as what is held may be more than can be counted.
+/// The window without a bound. With it nothing is counted, because the data held may exceed the range of the counts.
 pub const NO_WINDOW: u64 = u64::MAX;
 
-/// What a message of so many bytes counts.
+/// The bytes that a message of this length counts.
 #[inline]
 pub const fn cost(len: u64) -> u64 {
     len.saturating_add(MESSAGE_COST)
@@ -23,32 +24,34 @@ pub const fn cost(len: u64) -> u64 {
 /// The sending end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EagerSent {
-    /// Sent, and not known to be taken. What was taken is counted modulo 2^64, so that is told apart from nonsense.
+    /// Bytes that were sent, and are not known to be taken. The receiver's count is modulo 2^64; `held` tells a
+    /// possible count from an impossible one.
     held: u64,
-    /// What the receiver has said last.
+    /// The count that the receiver has reported last.
     taken: u64,
 }
 
 impl EagerSent {
-    /// Whether a message of so many bytes fits the window. One always does.
+    /// Whether a message of this length fits the window. A single message always fits.
     #[inline]
     pub fn admits(&self, len: u64, window: u64) -> bool {
         self.held == 0 || self.held.saturating_add(cost(len)) <= window
     }
 
-    /// A message goes eagerly.
+    /// Counts a message that goes eagerly.
     #[inline]
     pub fn sent(&mut self, len: u64) {
         self.held = self.held.saturating_add(cost(len));
     }
 
-    /// The receiver says how much its receives have taken in all.
+    /// The receiver reports how much its receives have taken in all.
     ///
     /// # Errors
-    /// When that is more than was sent.
+    /// If that is more than was sent.
     pub fn taken(&mut self, taken: u64) -> Result<(), Violation> {
         let news = taken.wrapping_sub(self.taken);
-        // An older word that comes late says nothing new; packets of a lane keep their order, so none does.
+        // An older report that came late would look impossible. Packets of a lane keep their order, so none comes
+        // late.
         if news > self.held {
             return Err(Violation::TakenTooMuch { news, held: self.held });
         }
@@ -61,29 +64,29 @@ impl EagerSent {
 /// The receiving end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EagerTaken {
-    /// What receives have taken in all, modulo 2^64.
+    /// The bytes that receives have taken in all, modulo 2^64.
     taken: u64,
-    /// What the sender was told of it.
+    /// The count that the sender was told last.
     told: u64,
 }
 
 impl EagerTaken {
-    /// A receive takes a message of so many bytes. True asks for a SEEN that [tells](EagerTaken::tell): more than half of the
-    /// window is free, and the sender does not know.
+    /// A receive takes a message of this length. True asks for a SEEN that [tells](EagerTaken::tell) the count: more
+    /// than half of the window is free, and the sender does not know it.
     #[inline]
     pub fn take(&mut self, len: u64, window: u64) -> bool {
         self.taken = self.taken.wrapping_add(cost(len));
         self.taken.wrapping_sub(self.told) > window / 2 && window != NO_WINDOW
     }
 
-    /// What to tell the sender, which is told then.
+    /// The count to tell the sender, which counts as told from now on.
     #[inline]
     pub fn tell(&mut self) -> u64 {
         self.told = self.taken;
         self.told
     }
 
-    /// What the sender was told last: for a SEEN that has another reason, which changes nothing here.
+    /// The count that the sender was told last: for a SEEN with another reason, which changes nothing here.
     #[inline]
     pub fn told(&self) -> u64 {
         self.told
@@ -114,7 +117,7 @@ mod tests {
             assert!(sent.admits(1 << 63, NO_WINDOW));
             sent.sent(1 << 63);
             assert!(!taken.take(1 << 63, NO_WINDOW));
-            // Said for another reason.
+            // A SEEN with another reason.
             assert_eq!(sent.taken(taken.told()), Ok(()));
         }
     }

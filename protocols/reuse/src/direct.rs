@@ -9,58 +9,58 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::marker::PhantomData;
 
-/// One constant for each safety rule of direct transfers; `rules.toml` says what each is for. The types that
-/// switch one off live in the checker.
+/// The safety rules of direct transfers, one constant each; `rules.toml` gives the purpose of each. Types that switch
+/// a rule off exist only in the checker.
 pub trait ReuseRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// A direct transfer is complete when the adapter has read, or written, the buffer (B1).
     const COMPLETES_LOCALLY: bool = true;
 }
 
-/// Every rule on: what runs in production.
+/// Every rule is on: the type of production.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AllReuseRules {}
 impl ReuseRules for AllReuseRules {}
 
-/// When the application may touch the buffer of a direct transfer again.
+/// The moment from which the application may touch the buffer of a direct transfer again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Completion {
     /// When the adapter reports the end of the work request.
     WhenDone,
-    /// At once. Only the checker has it.
+    /// At once. Only the checker uses it.
     WhenPosted,
 }
 
-/// How a message travels.
+/// The way in which a message travels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "a region that is held has to be released"]
 pub enum Route {
-    /// Through staging memory, which is registered for good: it is complete when it is copied.
+    /// Through staging memory, which stays registered: the message is complete when it is copied.
     Copy,
-    /// From the buffer, or into it, through this registration. To be released when the transfer is done.
+    /// From the buffer, or into it, through this registration. The caller releases it when the transfer is done.
     Direct(RegionId),
-    /// The driver registers these pages now, and says so by [`Direct::registered`], which tells whether the
-    /// message then travels directly; or by [`Direct::failed`], and then it is copied.
+    /// The driver registers these pages now. It reports by [`Direct::registered`], which says whether the message
+    /// travels directly, or by [`Direct::failed`]; after that the message is copied.
     Register(RegionId, Span),
 }
 
-/// The registrations of a process, and which of its buffers should have one.
+/// The registrations of a process, and the decision which of its buffers get one.
 ///
-/// Rendezvous and direct transfers share the registrations: what one has registered the other finds.
+/// Rendezvous and direct transfers share the registrations: each finds those that the other has made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Direct<C = AllCacheRules, R = AllReuseRules> {
     cache: Cache<C>,
     reuse: Reuse,
-    /// Small buffers whose registration the driver has not answered: region, address and length.
+    /// Small buffers for which the driver has not answered yet: region, address and length.
     asked: Vec<(RegionId, u64, u64)>,
     rules: PhantomData<R>,
 }
 
 impl<C: CacheRules, R: ReuseRules> Direct<C, R> {
-    /// When a direct transfer is complete.
+    /// The moment at which a direct transfer is complete.
     pub const COMPLETION: Completion =
         if R::COMPLETES_LOCALLY { Completion::WhenDone } else { Completion::WhenPosted };
 
-    /// Nothing is registered, nothing was used.
+    /// Without registrations and without counted uses.
     pub const fn new(limits: Limits, policy: Policy) -> Self {
         Self { cache: Cache::new(limits), reuse: Reuse::new(policy), asked: Vec::new(), rules: PhantomData }
     }
@@ -75,8 +75,8 @@ impl<C: CacheRules, R: ReuseRules> Direct<C, R> {
         &self.reuse
     }
 
-    /// A small message is about to be transferred: how it travels. Copying is always an answer, so it waits for
-    /// nothing.
+    /// A small message is about to be transferred: returns the way in which it travels. Copying is always possible,
+    /// so the message waits for nothing.
     #[inline]
     pub fn transfer(
         &mut self,
@@ -94,7 +94,7 @@ impl<C: CacheRules, R: ReuseRules> Direct<C, R> {
         }
     }
 
-    /// As [`Cache::acquire`]: for a message that is not copied.
+    /// As [`Cache::acquire`], for a message that is not copied.
     #[inline]
     pub fn acquire(&mut self, span: Span, out: &mut impl Extend<Deregister>) -> Acquired {
         self.cache.acquire(span, &mut Watched { reuse: &mut self.reuse, out })
@@ -103,7 +103,7 @@ impl<C: CacheRules, R: ReuseRules> Direct<C, R> {
     /// As [`Cache::registered`].
     ///
     /// # Errors
-    /// When the driver was not asked to, or has answered before.
+    /// If the driver was not asked to, or has answered before.
     pub fn registered(
         &mut self,
         region: RegionId,
@@ -119,10 +119,10 @@ impl<C: CacheRules, R: ReuseRules> Direct<C, R> {
         Ok(answer)
     }
 
-    /// As [`Cache::failed`]. The buffer is asked for again when it was used often enough once more, twice as often as before.
+    /// As [`Cache::failed`]. The buffer is registered again only after twice as many uses as before.
     ///
     /// # Errors
-    /// When the driver was not asked to, or has answered before.
+    /// If the driver was not asked to, or has answered before.
     pub fn failed(&mut self, region: RegionId) -> Result<(), Misuse> {
         self.cache.failed(region)?;
         if let Some((address, len)) = self.take_asked(region) {
@@ -134,25 +134,25 @@ impl<C: CacheRules, R: ReuseRules> Direct<C, R> {
     /// As [`Cache::release`].
     ///
     /// # Errors
-    /// When nobody holds the registration.
+    /// If the registration is not held.
     #[inline]
     pub fn release(&mut self, region: RegionId, out: &mut impl Extend<Deregister>) -> Result<(), Misuse> {
         self.cache.release(region, &mut Watched { reuse: &mut self.reuse, out })
     }
 
-    /// As [`Cache::invalidate`]. Buffers that were registered have to be used often enough once more: at
-    /// their addresses there are others now.
+    /// As [`Cache::invalidate`]. The uses of buffers that were registered are counted from the start: other buffers
+    /// are at their addresses now.
     pub fn invalidate(&mut self, span: Span, out: &mut impl Extend<Deregister>) {
         self.cache.invalidate(span, &mut Watched { reuse: &mut self.reuse, out });
     }
 
-    /// As [`Cache::clear`]. The uses are forgotten too.
+    /// As [`Cache::clear`]. All counts of uses are cleared, too.
     pub fn clear(&mut self, out: &mut impl Extend<Deregister>) {
         self.cache.clear(out);
         self.reuse.clear();
     }
 
-    /// A buffer was registered by a name that is of no use for it any more.
+    /// The registration that the buffer's entry names is of no use for it any more.
     #[cold]
     fn otherwise(&mut self, region: RegionId, span: Span, out: &mut impl Extend<Deregister>) -> Route {
         if let Some(other) = self.cache.acquire_registered(span) {
@@ -160,7 +160,7 @@ impl<C: CacheRules, R: ReuseRules> Direct<C, R> {
             return Route::Direct(other);
         }
         if self.cache.is_valid(region) {
-            // The message is longer than the one that it was registered for.
+            // The message is longer than the one for which the buffer was registered.
             return self.register(span, out);
         }
         self.reuse.lost(region);
@@ -193,7 +193,7 @@ impl<C: CacheRules, R: ReuseRules> Direct<C, R> {
     }
 }
 
-/// Outputs of the cache on their way to the driver: the uses hear of them first.
+/// Passes outputs of the cache on to the driver, after it has told them to the counts of uses.
 struct Watched<'a, O> {
     reuse: &'a mut Reuse,
     out: &'a mut O,

@@ -1,14 +1,16 @@
-//! Registered memory of one process: the registration cache, and which buffers are used often enough to be in it.
+//! Registered memory of one process: the registration cache, and the choice of the buffers that are used often enough
+//! to be in it.
 //!
-//! An adapter reads and writes only memory that is registered with it. [`Cache`] keeps registrations when
-//! their transfer is over, finds them again, and ends them when room is needed or their pages are gone.
-//! [`Reuse`] counts the uses of buffers: those that are used often are registered, and their messages, though
-//! small, are no longer copied. [`Direct`] is both, as a driver needs them.
+//! An adapter reads and writes only memory that is registered with it. [`Cache`] keeps registrations when their
+//! transfer is over, finds them again, and ends them when room is needed or their pages are gone. [`Reuse`] counts
+//! the uses of buffers. A buffer that is used often is registered, and its messages, though small, are no longer
+//! copied. [`Direct`] combines both for a driver.
 //!
-//! **Promises.** A registration that is handed out covers the range, and none of its pages was invalidated
-//! since it was made. None is deregistered while somebody holds it. Whoever cannot have one copies: nobody waits.
-//! **Leaves to others.** Registering and deregistering, keys, transfers, and hearing of invalidations: without
-//! means that tell of every unmapping before it is done, no registration may be kept.
+//! **Promises.** A registration that is handed out covers the range, and none of its pages was invalidated since it
+//! was made. No registration is deregistered while a transfer holds it. A message that cannot have a registration is
+//! copied: it never waits for one.
+//! **Leaves to others.** Registering and deregistering, keys, transfers, and noticing invalidations. Unless every
+//! unmapping is reported before it is done, no registration may be kept.
 //! **Entry point.** [`Direct::transfer`], [`Direct::acquire`] and [`Direct::release`]; begin reading at
 //! [`Acquired`], then [`Advice`].
 //!

@@ -10,10 +10,10 @@ pub struct Span {
 }
 
 impl Span {
-    /// Every byte that has an address behind it: all that can be registered.
+    /// Every byte behind which there is another address: everything that can be registered.
     pub const ALL: Self = Self { start: 0, end: u64::MAX };
 
-    /// `len` bytes from `address` on. None if there is no byte, or no address behind the last one.
+    /// `len` bytes from `address` on. `None` if `len` is 0, or if there is no address behind the last byte.
     #[inline]
     pub const fn new(address: u64, len: u64) -> Option<Self> {
         match address.checked_add(len) {
@@ -41,19 +41,19 @@ impl Span {
         self.end - self.start
     }
 
-    /// Whether all bytes of `other` are in it.
+    /// Whether it contains all bytes of `other`.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// Whether some byte is in both.
+    /// Whether both contain some byte.
     #[inline]
     pub const fn overlaps(self, other: Self) -> bool {
         self.start < other.end && other.start < self.end
     }
 
-    /// The pages of 2^`page_bits` bytes that have a byte of it. None if the last one has no end.
+    /// The pages of 2^`page_bits` bytes that contain a byte of it. `None` if the end of the last page is no address.
     #[inline]
     pub fn pages(self, page_bits: u32) -> Option<Self> {
         let page = 1u64.checked_shl(page_bits)?;
@@ -69,8 +69,8 @@ impl fmt::Display for Span {
 
 /// A registration, as the cache and its driver name it to each other.
 ///
-/// `index` is reused once the registration is gone, `generation` tells the uses apart. Who keeps the keys of
-/// the adapter keeps them in a list by `index`, which stays as short as the cache's greatest number of entries.
+/// `index` is reused once the registration is gone; `generation` tells the uses apart. A driver keeps the adapter's
+/// keys in a list by `index`, which becomes no longer than the cache's greatest number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegionId {
     /// Position in the cache's table.

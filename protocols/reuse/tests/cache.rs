@@ -1,4 +1,4 @@
-//! What the registration cache does, case by case.
+//! The registration cache, case by case.
 
 use carrousel_reuse::*;
 
@@ -19,14 +19,14 @@ impl Driver {
         self.cache.acquire(span, &mut self.work)
     }
 
-    /// Acquires what is not registered, and registers it.
+    /// Acquires memory that is not registered, and registers it.
     fn register(&mut self, span: Span) -> RegionId {
         let Acquired::Register(region, _) = self.acquire(span) else { panic!("{span} is registered") };
         assert_eq!(self.cache.registered(region, &mut self.work), Ok(Registration::Usable));
         region
     }
 
-    /// The same, and uses it no longer.
+    /// The same, and releases it.
     fn keep(&mut self, span: Span) -> RegionId {
         let region = self.register(span);
         self.release(region);
@@ -41,7 +41,7 @@ impl Driver {
         self.cache.invalidate(span, &mut self.work);
     }
 
-    /// What was deregistered since the last time.
+    /// The registrations that were deregistered since the last time.
     fn gone(&mut self) -> Vec<RegionId> {
         self.work.drain(..).map(|Deregister(region)| region).collect()
     }

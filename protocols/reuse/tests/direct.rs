@@ -1,4 +1,4 @@
-//! How a message travels, case by case.
+//! The ways in which messages travel, case by case.
 
 use carrousel_reuse::*;
 
@@ -105,7 +105,7 @@ fn what_cannot_be_registered_is_copied_and_asked_for_again_later() {
     let routes = [(); 2].map(|()| put(&mut memory, 0, KIB, &mut work));
     assert_eq!(routes, [Route::Copy; 2]);
     let Route::Register(other, _) = put(&mut memory, 0, KIB, &mut work) else { panic!("it failed") };
-    // A registration that comes too late is for nobody.
+    // A registration that comes too late is held by no transfer.
     memory.invalidate(Span::ALL, &mut work);
     assert_eq!(memory.registered(other, &mut work), Ok(Registration::Stale));
     assert_eq!(memory.reuse().registered_len(), 0);

@@ -1,4 +1,4 @@
-//! The cache agrees with one that is a plain list, whatever is asked of it.
+//! The cache agrees with one that is a plain list, for any sequence of calls.
 
 use carrousel_reuse::*;
 use proptest::collection::vec;
@@ -25,14 +25,14 @@ struct Entry {
     used: usize,
 }
 
-/// What it should do, in its plainest form.
+/// The expected behaviour, in its plainest form.
 struct Naive {
     limits: Limits,
     entries: Vec<Entry>,
 }
 
 impl Naive {
-    /// Whether a request fits, once those are evicted that `keep` does not want.
+    /// Whether a request fits once the entries that `keep` does not want are evicted.
     fn fits(&self, len: u64, keep: impl Fn(&Entry) -> bool) -> bool {
         let kept = self.entries.iter().filter(|entry| keep(entry));
         let (count, bytes) = kept.fold((0, 0), |(n, b), entry| (n + 1, b + entry.span.len()));
@@ -43,7 +43,7 @@ impl Naive {
         entry.state == State::Valid && entry.holds == 0
     }
 
-    /// Evicts for a request of `len` bytes, or says why not.
+    /// Evicts for a request of `len` bytes, or says why it cannot.
     fn evict(&mut self, len: u64) -> Result<Vec<RegionId>, Refusal> {
         if !self.fits(len, |_| false) {
             return Err(Refusal::TooLarge);
@@ -61,7 +61,7 @@ impl Naive {
         Ok(gone)
     }
 
-    /// Ends the valid entries of a kind; those that nobody uses are gone.
+    /// Ends the valid entries that `which` selects; those that are not in use are gone.
     fn end(&mut self, which: impl Fn(&Entry) -> bool) -> Vec<RegionId> {
         for entry in self.entries.iter_mut().filter(|entry| entry.state == State::Valid) {
             if which(entry) {

@@ -1,4 +1,4 @@
-//! Uses and cache together agree with a model that keeps plain lists, whatever is asked of them.
+//! Uses and cache together agree with a model of plain lists, for any sequence of calls.
 
 use carrousel_reuse::*;
 use proptest::collection::vec;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 const PAGE: u64 = 1 << 10;
 const PAGES: u64 = 8;
-/// Uses that are needed, of every path and class.
+/// The number of uses that are needed, for every path and class.
 const NEEDED: u32 = 3;
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ enum Input {
     Invalidate(u64, u64),
 }
 
-/// What is known of a registration.
+/// The state of a registration.
 #[derive(Clone, Copy, Debug)]
 struct Region {
     span: Span,
@@ -34,9 +34,9 @@ struct Region {
 /// The promises, in their plainest form, and the counts.
 #[derive(Default)]
 struct Naive {
-    /// What the driver has registered, and not been told to deregister.
+    /// The pages that the driver has registered, and was not told to deregister.
     regions: BTreeMap<RegionId, Region>,
-    /// Asked for: the pages, and whether they were invalidated since.
+    /// Registrations under way: the pages, and whether they were invalidated since.
     asked: Vec<(RegionId, Span, bool)>,
     /// The pages whose registration was asked for.
     buffers: BTreeMap<RegionId, (u64, u64)>,
@@ -48,7 +48,7 @@ struct Naive {
 }
 
 impl Naive {
-    /// After how many uses a registration is asked for.
+    /// The number of uses after which a registration is requested.
     fn needed(&self, key: (u64, u64)) -> u32 {
         NEEDED.saturating_mul(1 << self.refusals.get(&key).copied().unwrap_or(0).min(31))
     }
@@ -64,7 +64,7 @@ impl Naive {
         self.held.push(region);
     }
 
-    /// Of registrations of which one covers the other, one is handed out.
+    /// If one registration covers another one, only one of them is handed out.
     fn keep_one(&mut self, new: RegionId, span: Span) {
         let covers = |(name, region): (&RegionId, &Region)| {
             *name != new && !region.is_dead && region.span.contains(span)
@@ -119,7 +119,7 @@ fn compare(limits: Limits, inputs: &[Input]) {
                 naive.deregister(&mut work);
                 match route {
                     Route::Copy => {
-                        // It had no registration, or lost it, or there is no room for one.
+                        // It had no registration, or lost it, or there is no room for a new one.
                         if uses >= needed {
                             assert!(!naive.has_valid(span), "{span} is registered");
                             naive.uses.insert(key, 1);
@@ -179,7 +179,7 @@ fn compare(limits: Limits, inputs: &[Input]) {
                         if let Some((at, len)) = buffer {
                             naive.refusals.remove(&(at, len / 1024));
                         }
-                        // Another question about it may have been answered with no meanwhile.
+                        // Another request for it may have failed meanwhile.
                         let uses = buffer.and_then(|(at, len)| naive.uses.get_mut(&(at, len / 1024)));
                         uses.into_iter().for_each(|uses| *uses = NEEDED.max(*uses));
                     }

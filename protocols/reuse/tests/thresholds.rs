@@ -1,4 +1,4 @@
-//! The parameter file: what is written is read again, and what is wrong in it is told by its line.
+//! The parameter file: written files can be read again, and errors name their line.
 
 use carrousel_reuse::{CLASSES, Path, Thresholds};
 use proptest::prelude::*;

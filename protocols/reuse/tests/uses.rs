@@ -1,4 +1,4 @@
-//! When a buffer is used often enough, case by case.
+//! The number of uses that is enough for a buffer, case by case.
 
 use carrousel_reuse::*;
 
@@ -90,7 +90,7 @@ fn what_cannot_be_registered_is_asked_for_ever_less_often() {
     });
     // The use that was refused counts.
     assert_eq!(counts, [5, 11, 23, 47]);
-    // Once it was registered, that is forgotten.
+    // The count of refusals is cleared by a registration.
     reuse.registered(0x1000, KIB, region(0));
     reuse.lost(region(0));
     reuse.restart(0x1000, KIB);
@@ -113,7 +113,7 @@ fn losing_a_registration_reaches_all_its_buffers_and_no_others() {
     reuse.lost(region(0));
     reuse.lost(region(0));
     assert_eq!(reuse.registered_len(), 1);
-    // The place of the first is another one's, before its buffers have noticed.
+    // Another registration has the index of the first one, before its buffers have noticed.
     reuse.registered(0x2000, KIB, RegionId { generation: 1, ..region(0) });
     reuse.restart(0x1000, KIB);
     reuse.restart(0x1100, KIB);
@@ -132,7 +132,7 @@ fn a_registration_that_is_given_up_or_replaced_counts_no_longer() {
     reuse.restart(0x1000, KIB);
     assert_eq!(reuse.registered_len(), 0);
     reuse.registered(0x1000, KIB, region(0));
-    // Another registration has the place, and nobody has said that the first one was lost.
+    // Another registration has the index, and the loss of the first one was not reported.
     reuse.registered(0x2000, KIB, RegionId { generation: 1, ..region(0) });
     assert_eq!(reuse.registered_len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Blocks: which ranks they are for, and how many statements they come to.
+//! Blocks: the ranks that each is for, and the number of its statements.
 //!
 //! Nothing is expanded here. A `repeat` bomb costs one multiplication for each of its lines.
 
@@ -17,7 +17,7 @@ use crate::span::Span;
 pub(super) struct Block {
     /// Its lines in the tree, without the `rank` line.
     pub(super) lines: Range<usize>,
-    /// Whether it is written for several ranks, so that a fault in it says for which.
+    /// Whether it is written for several ranks, so that an error in it names one of them.
     pub(super) several: bool,
     /// Whether any expression in it uses `me`.
     uses_me: bool,
@@ -29,7 +29,7 @@ pub(super) struct Blocks {
     pub(super) all: Vec<Block>,
     /// The blocks that have statements for a rank, in file order, rank by rank.
     of_ranks: Vec<u32>,
-    /// By rank, where its blocks end in `of_ranks`, and those of the next begin.
+    /// By rank, the end of its blocks in `of_ranks`, where those of the next rank begin.
     ends_of_ranks: Vec<u32>,
     /// By rank, the number of its statements.
     statements: Vec<u32>,
@@ -90,7 +90,7 @@ pub(super) fn is_for_several(ranks: &Ranks) -> bool {
     !matches!(ranks, Ranks::One(_))
 }
 
-/// Finds and counts the blocks. `None` when they are too many statements, or cannot be counted.
+/// Finds and counts the blocks. `None` if they have too many statements, or cannot be counted.
 pub(super) fn count(ast: &Ast, ranks: u32, values: &mut Values, faults: &mut Faults) -> Option<Blocks> {
     let mut blocks = Blocks {
         all: Vec::new(),
@@ -102,7 +102,7 @@ pub(super) fn count(ast: &Ast, ranks: u32, values: &mut Values, faults: &mut Fau
     let mut total: u64 = 0;
     let mut too_many_at: Option<Span> = None;
     let mut countable = true;
-    // Which ranks have statements of which block, block by block.
+    // For each block in turn, the ranks that have statements of it.
     let mut runs: Vec<(u32, Range<u32>)> = Vec::new();
     for (lines, header) in ranges(ast) {
         let several = is_for_several(header);
@@ -121,7 +121,7 @@ pub(super) fn count(ast: &Ast, ranks: u32, values: &mut Values, faults: &mut Fau
         });
         let rounds_use_me = items().any(|item| matches!(item, Item::Repeat(rounds) if rounds.tree.uses_me()));
         let index = u32::try_from(blocks.all.len()).unwrap_or(u32::MAX);
-        // Ranks that are bound to have the same number of statements are counted together.
+        // Ranks that must have the same number of statements are counted together.
         let step = if rounds_use_me { 1 } else { members.len() };
         for rank in members.clone().step_by(step) {
             values.set_me(Some(rank));
@@ -221,7 +221,7 @@ fn members(ranks: &Ranks, count: u32, values: &mut Values) -> Result<Range<u32>,
     }
 }
 
-/// The number of statements that `lines` come to for the rank that `values` is at.
+/// The number of statements in `lines` for the rank of `values`.
 fn unrolled(ast: &Ast, lines: Range<usize>, ends: &[u32], values: &mut Values) -> Result<u64, Wrong> {
     let mut total: u64 = 0;
     let mut rounds: u64 = 1;
@@ -232,7 +232,7 @@ fn unrolled(ast: &Ast, lines: Range<usize>, ends: &[u32], values: &mut Values) -
         values.spend(1).map_err(|problem| (line.at, problem))?;
         match &line.item {
             Item::Repeat(expr) => match values.count(expr, "a number of rounds")? {
-                // Nothing in it ever happens, so its expressions need have no value.
+                // The body never executes, so its expressions need not have a value.
                 0 => index = index.max(ends[index] as usize),
                 more => {
                     outer.push(rounds);
@@ -248,7 +248,7 @@ fn unrolled(ast: &Ast, lines: Range<usize>, ends: &[u32], values: &mut Values) -
     Ok(total)
 }
 
-/// Where to say that a block is too much: at its first `repeat`, if there is one.
+/// The place to report that a block has too many statements: its first `repeat`, if there is one.
 fn place_of_many(ast: &Ast, lines: &Range<usize>) -> Span {
     let repeat = ast.lines[lines.clone()].iter().find(|line| matches!(line.item, Item::Repeat(_)));
     repeat.map_or(ast.lines[lines.start - 1].at, |line| line.at)

@@ -1,6 +1,6 @@
-//! Collectives: the n-th one of every rank is the same, with the same root and size.
+//! Collectives: the n-th collectives of all ranks agree, in kind, root and size.
 //!
-//! A rank that calls fewer of them than others breaks no rule of the language: the others wait.
+//! A rank that calls fewer collectives than others breaks no rule of the language: the others wait.
 
 use crate::ast::{Ast, Item};
 use crate::error::Faults;
@@ -20,7 +20,7 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// What the statement in `line` of the tree calls, if that is a collective.
+    /// The collective that the statement in `line` of the tree calls, if it is one.
     pub(super) fn of(line: u32, op: &Op) -> Option<Call> {
         let (root, size) = match *op {
             Op::Barrier { .. } => (None, None),
@@ -48,7 +48,7 @@ impl Call {
     }
 }
 
-/// The collectives that all ranks have to call, as far as ranks have called them, and what contradicts them.
+/// The collectives that all ranks have to call, as far as ranks have called them, and the contradictions.
 #[derive(Default)]
 pub(super) struct Collectives {
     /// The calls, in order, each with the first rank that makes it.
@@ -58,7 +58,8 @@ pub(super) struct Collectives {
 }
 
 impl Collectives {
-    /// Adds the calls of `rank`, which is above all before. `numbers` is, by line of the tree, the line of the text.
+    /// Adds the calls of `rank`, which is above all earlier ranks. `numbers` has, by line of the tree, the line of
+    /// the text.
     pub(super) fn add(&mut self, ast: &Ast, numbers: &[u32], rank: u32, calls: &[Call]) {
         let same = |own: &Call, other: &Call| {
             own.name(ast) == other.name(ast) && own.root == other.root && own.size == other.size
@@ -69,7 +70,7 @@ impl Collectives {
             (1_u32..).zip(pairs).find(|(_, pair)| differs(pair))
         {
             if self.contradictions.len() < FAULTS_MAX {
-                // What stands first in the file is what the other is compared with.
+                // The second one in the file is reported, compared with the first.
                 let mut pair = [(*other, *other_rank), (*own, rank)];
                 pair.sort_by_key(|(call, _)| call.line);
                 self.contradictions.push(contradiction(ast, numbers, number, pair));
@@ -79,7 +80,7 @@ impl Collectives {
         self.calls.extend(calls.iter().skip(self.calls.len()).map(|call| (*call, rank)));
     }
 
-    /// Complains of each rank about its first collective that is another one than what ranks before it call there.
+    /// Reports, for each rank, its first collective that differs from that of the ranks before it.
     pub(super) fn complain(self, faults: &mut Faults) {
         for (at, problem) in self.contradictions {
             faults.add(at, problem, None);
@@ -87,7 +88,7 @@ impl Collectives {
     }
 }
 
-/// The fault that the collective with this number is not the same at two ranks.
+/// The error that the collective with this number is not the same at two ranks.
 fn contradiction(
     ast: &Ast,
     numbers: &[u32],

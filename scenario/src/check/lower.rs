@@ -1,4 +1,4 @@
-//! From one statement to the [`Op`] it is for one rank.
+//! Makes of one statement the [`Op`] that it is for one rank.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl<'a> Windows<'a> {
         id.ok_or_else(|| unknown_window(name, self.scenario))
     }
 
-    /// An error when bytes from `displacement` on are not all inside of `window`.
+    /// Fails if the bytes from `displacement` on are not all inside of `window`.
     fn hold(&self, window: WindowId, displacement: u64, size: u64, at: Span) -> Result<(), Wrong> {
         let window = self.scenario.window(window);
         // Both are below 2^63, so the sum fits.
@@ -55,7 +55,7 @@ impl<'a> Windows<'a> {
     }
 }
 
-/// What the statements of one rank have named so far.
+/// The names in the statements of one rank so far.
 #[derive(Default)]
 pub(super) struct Rank<'a> {
     /// With the line of the text.
@@ -64,13 +64,13 @@ pub(super) struct Rank<'a> {
     request_names: Vec<Arc<str>>,
     buffers: HashMap<&'a str, BufferId>,
     buffer_list: Vec<Buffer>,
-    /// What the names of requests stand for.
+    /// The meaning of the names of requests.
     pub(super) messages: Messages,
 }
 
 impl<'a> Rank<'a> {
-    /// The statement for this rank, and what its request is bound to. `None` when `skip`: its
-    /// names are noted all the same.
+    /// The statement for this rank, and the request that it binds. With `skip`, returns `None`; its names are noted
+    /// all the same.
     pub(super) fn lower(
         &mut self,
         statement: &'a Statement,
@@ -88,12 +88,12 @@ impl<'a> Rank<'a> {
             true => Ok(None),
             false => Lowering::new(self, statement, windows, values, at).op().map(Some),
         };
-        // What a wrong statement binds is bound all the same.
+        // A wrong statement binds its name all the same.
         self.note(statement, bind);
         op.map(|op| op.map(|op| (bind, op)))
     }
 
-    /// Notes what a statement does to names.
+    /// Notes the names that a statement defines or uses.
     fn note(&mut self, statement: &Statement, bind: Option<RequestId>) {
         match (statement.verb, &*statement.args) {
             (Verb::Wait, [Arg::All]) => self.messages.wait_all(),
@@ -339,7 +339,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
         (self.at, Problem::MalformedTree)
     }
 
-    /// Where to say that `arg` is wrong; an absent one is wrong where the statement is.
+    /// The place to report that `arg` is wrong. For an absent one, it is the place of the statement.
     fn place(&self, arg: &Arg) -> Span {
         match arg {
             Arg::Expr(expr) => expr.at,
@@ -376,7 +376,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
         Ok(())
     }
 
-    /// The statement asks for the message of a name.
+    /// The statement uses the message of a name.
     fn ask(&mut self, name: &Arc<str>, at: Span) -> Result<(), Problem> {
         self.values.spend(1)?;
         let id = self.rank.request(name)?;

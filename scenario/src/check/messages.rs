@@ -1,8 +1,8 @@
-//! Which names stand for a message that is there: that of a probe, or of a receive that is complete.
+//! Decides which names stand for a message that is there: that of a probe, or of a complete receive.
 //!
-//! Statements of a `repeat` are looked at once. What a name stands for at the beginning of a later round is what it
-//! stands for at the end of one, since a round does the same to a name each time; so what a round asks of a name before
-//! binding it is looked at again at its `end`.
+//! The statements of a `repeat` are checked once. A round changes the state of a name in the same way each time. So
+//! the state at the beginning of a later round is the state at the end of one, and a name that a round uses before
+//! binding it is checked again at the `end`.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::problem::{Problem, clip};
 use crate::span::Span;
 use crate::verb::Verb;
 
-/// What a name stands for.
+/// The state of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// Nothing has bound it.
     #[default]
     Unbound,
-    /// Something that has no message.
+    /// A request without a message.
     NoMessage,
     /// A receive that may not be complete.
     Open,
@@ -30,9 +30,9 @@ enum State {
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     state: State,
-    /// When it was bound, counted in statements.
+    /// The time at which it was bound, counted in statements.
     bound: u32,
-    /// When it was waited for by name.
+    /// The time at which it was waited for by name.
     waited: u32,
 }
 
@@ -42,7 +42,7 @@ struct Use {
     id: RequestId,
     name: Arc<str>,
     at: Span,
-    /// When the name was bound before, and waited for.
+    /// The times at which the name was bound before, and waited for.
     bound: u32,
     waited: u32,
 }
@@ -51,27 +51,27 @@ struct Use {
 #[derive(Debug)]
 struct Round {
     start: u32,
-    /// There is a later round.
+    /// Whether there is a later round.
     again: bool,
     /// The first of its uses in [`Messages::uses`].
     uses: usize,
 }
 
-/// What the names of one rank stand for.
+/// The states of the names of one rank.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     held: Vec<Held>,
     /// Receives that may not be complete.
     open: Vec<RequestId>,
     now: u32,
-    /// When there was a `wait all`.
+    /// The time of the last `wait all`.
     waited_all: u32,
     rounds: Vec<Round>,
     uses: Vec<Use>,
 }
 
 impl Messages {
-    /// How many entries its tables have.
+    /// The number of entries in its tables.
     pub(super) fn entries(&self) -> usize {
         self.uses.len()
     }
@@ -127,7 +127,7 @@ impl Messages {
         }
     }
 
-    /// The statement at hand asks for the message of a name.
+    /// The present statement uses the message of a name.
     pub(super) fn ask(&mut self, id: RequestId, name: &Arc<str>, at: Span) -> Result<(), Problem> {
         let Held { state, bound, waited } = *self.held(id);
         match state {
@@ -158,7 +158,7 @@ impl Messages {
         for it in uses {
             values.spend(1).map_err(|problem| (it.at, problem))?;
             let state = self.held(it.id).state;
-            // It is bound in the round, but not before it is asked for; it may be waited for before that.
+            // The round binds it, but after its use; the round may wait for it before that.
             let again = match state {
                 State::Complete => None,
                 State::Open if it.waited > round.start => None,

@@ -1,10 +1,10 @@
 //! From [`Ast`] to [`Scenario`]: names resolved, expressions evaluated for each rank, `repeat`
 //! unrolled.
 //!
-//! The order is what makes hostile files cheap: declarations first (`declarations`), then every
-//! block is counted without being expanded (`blocks`), then every statement is looked at for every rank
-//! without being kept (`programs`, `lower`), but for its collectives (`collectives`). Only
-//! of a file without fault the programs are built, which is the same once more: what is refused has
+//! The order makes hostile files cheap. Declarations come first (`declarations`). Then every block is counted without
+//! being expanded (`blocks`). Then every statement is checked for every rank without being kept (`programs`,
+//! `lower`), except for its collectives (`collectives`). Programs are built only of a file without errors, by the
+//! same steps once more: a refused file has taken the memory of its text and tree only.
 //! taken the memory of its text and tree.
 
 mod blocks;
@@ -24,12 +24,12 @@ use crate::model::Scenario;
 use crate::verb::Holds;
 use crate::vocabulary::Vocabulary;
 
-/// Checks a parsed file. `options` is what it may set.
+/// Checks a parsed file. `options` has the options that it may set.
 ///
 /// # Errors
 ///
-/// When the file breaks a rule of the language that takes more than one line, or the value of an
-/// expression, to see. All such faults are reported, up to a limit.
+/// If the file breaks a rule of the language that concerns more than one line, or the value of an expression. All
+/// such errors are reported, up to a limit.
 pub fn check(ast: &Ast, options: &Vocabulary) -> Result<Scenario, Error> {
     let mut faults = Faults::new();
     let mut values = Values::new(ast.memory);
@@ -55,7 +55,7 @@ pub fn check(ast: &Ast, options: &Vocabulary) -> Result<Scenario, Error> {
     }
 }
 
-/// Complains about unknown windows everywhere, also where no rank ever comes by.
+/// Reports unknown windows everywhere, even in statements that no rank executes.
 fn names(ast: &Ast, scenario: &Scenario, faults: &mut Faults) {
     let windows = Windows::new(scenario);
     for line in &ast.lines {

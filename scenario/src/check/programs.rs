@@ -13,7 +13,7 @@ use crate::ids::RequestId;
 use crate::model::{Program, Step};
 use crate::op::Op;
 
-/// What is known of a file before its statements are looked at.
+/// The results of earlier steps, before statements are checked.
 #[derive(Clone, Copy)]
 pub(super) struct File<'a> {
     pub(super) ast: &'a Ast,
@@ -23,7 +23,7 @@ pub(super) struct File<'a> {
     pub(super) windows: &'a Windows<'a>,
 }
 
-/// Looks at every statement for every rank, and keeps which collectives they call.
+/// Checks every statement for every rank, and keeps the collectives that they call.
 pub(super) fn check(file: &File<'_>, ranks: u32, values: &mut Values, faults: &mut Faults) -> Collectives {
     let mut found = Collectives::default();
     let mut seen: HashSet<&[u32]> = HashSet::new();
@@ -86,14 +86,13 @@ struct Walk<'a, 'v> {
     file: &'v File<'a>,
     values: &'v mut Values,
     faults: &'v mut Faults,
-    /// Lines of the tree that a fault was found in: what is wrong for one rank is not worth
-    /// another look for the next.
+    /// Lines of the tree with an error: they are not checked again for later ranks.
     wrong: HashSet<usize>,
 }
 
 impl<'a> Walk<'a, '_> {
-    /// Adds to `list` what `keep` makes of the statements of `rank`, `repeat` unrolled. Returns also the
-    /// names that they use.
+    /// Adds to `list` what `keep` returns for the statements of `rank`, `repeat` unrolled. Also returns the names
+    /// that they use.
     fn program<T: Clone>(
         &mut self,
         rank: u32,
@@ -103,7 +102,7 @@ impl<'a> Walk<'a, '_> {
         let File { ast, numbers, blocks, windows } = *self.file;
         self.values.set_me(Some(rank));
         let mut state = Rank::default();
-        // Where each open `repeat` began, and its rounds.
+        // The beginning of each open `repeat`, and its remaining rounds.
         let mut open: Vec<(usize, u64)> = Vec::new();
         for &block in blocks.of(rank) {
             let block = &blocks.all[block as usize];
@@ -155,7 +154,7 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-/// Makes of one round, what is in `list` from `start` on, `rounds` of them.
+/// Repeats one round, the part of `list` from `start` on, so that there are `rounds` of it.
 fn repeat<T: Clone>(list: &mut Vec<T>, start: usize, rounds: u64) {
     let end = list.len();
     if start == end {

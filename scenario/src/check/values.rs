@@ -10,8 +10,7 @@ use crate::problem::Problem;
 use crate::room::Room;
 use crate::value::{self, Leaves, evaluate};
 
-/// Evaluates expressions, and keeps count of the work that they are, and of the memory that checking
-/// takes.
+/// Evaluates expressions, and counts the work of that and the memory that checking takes.
 #[derive(Debug)]
 pub(super) struct Values {
     /// The value of `size`; `None` while `ranks` itself is evaluated.
@@ -33,7 +32,7 @@ impl Values {
         Values { size: None, me: None, work: 0, room, entries_max: 0, kept }
     }
 
-    /// For evaluating once more what has passed.
+    /// For a second evaluation of a file that has passed.
     pub(super) fn again(self) -> Self {
         Values { work: 0, room: Room::new(0, u64::MAX), ..self }
     }
@@ -46,7 +45,7 @@ impl Values {
         self.me = me;
     }
 
-    /// Counts `work`; an error once it is too much for one file.
+    /// Counts `work`; fails once it is too much for one file.
     pub(super) fn spend(&mut self, work: u64) -> Result<(), Problem> {
         self.work = self.work.saturating_add(work);
         if self.work > WORK_MAX { Err(Problem::TooMuchWork) } else { Ok(()) }
@@ -57,11 +56,11 @@ impl Values {
         self.room.take_list::<T>(count).map_err(|_| Problem::TooMuchMemory)
     }
 
-    /// Takes memory for a table of the names of one rank, which ends before that of the next begins:
-    /// only what makes it the largest so far counts.
+    /// Takes memory for a table of the names of one rank. The table is gone before that of the next rank, so only the
+    /// part beyond the largest table so far counts.
     pub(super) fn take_table(&mut self, entries: usize) -> Result<(), Problem> {
-        /// An entry, in a table that has just doubled and of which the old one is still there, and what
-        /// it is the entry of, in a list.
+        /// An entry of a table that has just doubled, while the old table still exists, and the value in a list to
+        /// which the entry leads.
         const ENTRY_BYTES: usize = 96;
         let more = entries.saturating_sub(self.entries_max);
         self.entries_max += more;
@@ -90,13 +89,13 @@ impl Values {
         self.me.filter(|_| tree.uses_me())
     }
 
-    /// A rank that exists.
+    /// The value as an existing rank.
     pub(super) fn rank(&mut self, expr: &Expr) -> Result<u32, Wrong> {
         let value = self.number(expr)?;
         value::rank(value, self.ranks()).map_err(|problem| (expr.at, problem))
     }
 
-    /// A number of something, 0 or more; `what` is "a size" or the like.
+    /// The value as a number, 0 or more; `what` is "a size" or the like.
     pub(super) fn count(&mut self, expr: &Expr, what: &'static str) -> Result<u64, Wrong> {
         let value = self.number(expr)?;
         value::count(value, what).map_err(|problem| (expr.at, problem))

@@ -4,10 +4,10 @@ use crate::problem::{Problem, clip};
 use crate::room::Room;
 use crate::span::Span;
 
-/// What is wrong, and where.
+/// An error, and its place.
 pub(crate) type Wrong = (Span, Problem);
 
-/// A word or mark, and where it stands.
+/// A word or mark, and its place.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token<'a> {
     pub(crate) kind: Kind<'a>,
@@ -29,7 +29,7 @@ pub(crate) enum Kind<'a> {
 }
 
 impl Token<'_> {
-    /// How a message calls it.
+    /// The name of the token in messages.
     pub(crate) fn found(&self) -> String {
         match self.kind {
             Kind::Word(word) => format!("`{}`", clip(word)),
@@ -40,7 +40,7 @@ impl Token<'_> {
         }
     }
 
-    /// The fault that this stands where something else was expected.
+    /// The error that this token stands where another one was expected.
     pub(crate) fn unexpected(&self, expected: impl Into<String>, help: Option<String>) -> Wrong {
         (self.at, Problem::Unexpected { found: self.found(), expected: expected.into(), help })
     }
@@ -52,9 +52,9 @@ pub(crate) struct Cursor<'a> {
     text: &'a str,
     /// Where the line begins in the file.
     base: usize,
-    /// Where in the line the next token is looked for.
+    /// The position in the line from which the next token is read.
     position: usize,
-    /// What is left for the tree.
+    /// The memory that is left for the tree.
     room: &'a Room,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Cursor<'a> {
         (self.here(), Problem::TooMuchText)
     }
 
-    /// The next token, which stays the next.
+    /// The next token, without taking it.
     pub(crate) fn peek(&self) -> Token<'a> {
         let rest = &self.text[self.position..];
         let trimmed = rest.trim_start_matches([' ', '\t', '\r']);

@@ -1,4 +1,4 @@
-//! Lines that are no statements of a rank: declarations, `rank`, `repeat`, `end`.
+//! Lines that are not statements of a rank: declarations, `rank`, `repeat`, `end`.
 
 use super::cursor::{Cursor, Kind, Wrong};
 use super::expression::{Quantity, expression, group};
@@ -10,7 +10,7 @@ use crate::limits::ITEMS_MAX;
 use crate::problem::{Problem, clip, did_you_mean};
 use crate::span::Span;
 
-/// The keyword of a line that is no statement.
+/// The keyword of a line that is not a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keyword {
     Scenario,
@@ -61,7 +61,7 @@ impl Keyword {
     }
 }
 
-/// Reads what stands behind `keyword`.
+/// Parses the part of the line behind `keyword`.
 pub(crate) fn line(cursor: &mut Cursor<'_>, names: &mut Names, keyword: Keyword) -> Result<Item, Wrong> {
     let item = match keyword {
         Keyword::Scenario => Item::Title(title(cursor)?),

@@ -10,7 +10,7 @@ use crate::problem::{Problem, clip, did_you_mean};
 use crate::span::Span;
 use crate::units::Unit;
 
-/// What an expression measures, which says what units it may have.
+/// The quantity that an expression measures; it decides which units are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
     /// A plain number: no units.
@@ -43,8 +43,8 @@ impl Quantity {
     }
 }
 
-/// Reads one expression; `expected` says what it stands for. `names` are there where `source(NAME)` and `tag(NAME)`
-/// may stand.
+/// Parses one expression; `expected` names it in errors. `names` is given where `source(NAME)` and `tag(NAME)` are
+/// allowed.
 pub(crate) fn expression(
     cursor: &mut Cursor<'_>,
     names: Option<&mut Names>,
@@ -104,7 +104,7 @@ struct Reader<'c, 'a> {
     names: Option<&'c mut Names>,
     quantity: Quantity,
     expected: &'static str,
-    /// An item of a group: blanks end it.
+    /// Whether it is an item of a group, which ends at a blank.
     tight: bool,
     depth: usize,
     operands: usize,
@@ -236,7 +236,7 @@ impl<'a> Reader<'_, 'a> {
     fn number(&self, word: &str, at: Span) -> Result<Tree, Wrong> {
         let len = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
         let (digits, unit) = word.split_at(len);
-        // 2^63 itself is let through: it may stand behind a minus.
+        // 2^63 itself passes: there may be a minus before it.
         let value = digits.parse().ok().filter(|&value: &u64| value <= 1 << 63);
         let too_large = || (at, Problem::IntegerTooLarge { digits: clip(digits) });
         let value = value.ok_or_else(too_large)?;
@@ -280,7 +280,7 @@ impl<'a> Reader<'_, 'a> {
     }
 }
 
-/// Whether `tree` is a time, as it has to be: `5us`, `me*5us`, `1ms+5us`, not `5` or `5us+1`.
+/// Fails unless `tree` is a time: `5us`, `me*5us`, `1ms+5us` are, `5` and `5us+1` are not.
 pub(crate) fn measure_time(tree: &Tree, at: Span) -> Result<(), Wrong> {
     match is_time(tree) {
         Some(true) => Ok(()),
@@ -289,7 +289,7 @@ pub(crate) fn measure_time(tree: &Tree, at: Span) -> Result<(), Wrong> {
     }
 }
 
-/// True for a time, false for a plain number, `None` when the two are mixed.
+/// True for a time, false for a plain number, `None` if the two are mixed.
 fn is_time(tree: &Tree) -> Option<bool> {
     match tree {
         Tree::Number(_, unit) => Some(unit.is_time()),

@@ -23,13 +23,13 @@ use crate::verb::Verb;
 pub(crate) use self::cursor::Wrong;
 pub(crate) use self::expression::measure_time;
 
-/// Reads a file. `name` is what messages call it.
+/// Parses a file. `name` stands for the file in messages.
 ///
 /// # Errors
 ///
-/// When the text is not UTF-8, a line is not of the language, or lines do not fit together:
-/// statements outside of a block, a `repeat` without `end`. All such faults are reported, up to a
-/// limit. What needs the values of expressions is left to [`check`](crate::check).
+/// If the text is not UTF-8, a line is not of the language, or lines do not fit together, such as statements outside
+/// of a block or a `repeat` without `end`. All such errors are reported, up to a limit. Checks that need the values
+/// of expressions are left to [`check`](crate::check).
 pub fn parse(name: &str, bytes: &[u8]) -> Result<Ast, Error> {
     let mut faults = Faults::new();
     if bytes.len() > FILE_BYTES_MAX {
@@ -107,7 +107,7 @@ impl Parser {
         }
     }
 
-    /// Reads a line that says something.
+    /// Parses a line that is neither blank nor a comment.
     fn said(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
         self.flush_remark(cursor)?;
         let first = cursor.peek().at;
@@ -156,7 +156,7 @@ impl Parser {
         }
     }
 
-    /// Sees to it that blocks and `repeat`s pair, whether or not the line is right otherwise.
+    /// Checks that blocks and `repeat`s pair, whether or not the line is right otherwise.
     fn place(&mut self, keyword: Keyword, at: Span) -> Result<(), Wrong> {
         let word = keyword.name();
         match keyword {

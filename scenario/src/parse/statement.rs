@@ -1,4 +1,4 @@
-//! Statements of a rank: label, request, keyword, and what stands in its slots.
+//! Statements of a rank: label, request, keyword, and the content of its slots.
 
 use super::cursor::{Cursor, Kind, Token, Wrong};
 use super::expression::{Quantity, expression, group};
@@ -15,7 +15,7 @@ pub(crate) struct Prefix {
     pub(crate) bind: Option<Box<Name>>,
 }
 
-/// Reads `LABEL:` and `NAME =`, where they stand.
+/// Parses `LABEL:` and `NAME =`, if they are there.
 pub(crate) fn prefix(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Prefix, Wrong> {
     let mut before = |mark| -> Result<_, Wrong> {
         let mut ahead = cursor.clone();
@@ -36,7 +36,7 @@ pub(crate) fn prefix(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Prefi
     }
 }
 
-/// Reads what stands behind the keyword `verb`.
+/// Parses the slots behind the keyword `verb`.
 pub(crate) fn statement(
     cursor: &mut Cursor<'_>,
     names: &mut Names,
@@ -71,7 +71,7 @@ pub(crate) fn statement(
     Ok(Statement { label: prefix.label, bind: prefix.bind, verb, args: args.into_boxed_slice() })
 }
 
-/// What stands in one slot, behind its word.
+/// Parses the content of one slot, behind its word.
 fn value(cursor: &mut Cursor<'_>, names: &mut Names, verb: Verb, slot: &Slot) -> Result<Arg, Wrong> {
     let expected = slot.holds.expected();
     let token = cursor.peek();
@@ -143,7 +143,7 @@ fn missing_word(token: Token<'_>, verb: Verb, slot: &Slot) -> Wrong {
     token.unexpected(format!("`{}` and {behind}", slot.word), help)
 }
 
-/// Expects the end of the line. `left_out` are the words that could have stood here.
+/// Expects the end of the line. `left_out` has the words that could have stood here.
 pub(crate) fn end_of_line(cursor: &Cursor<'_>, left_out: &[&str], verb: Option<Verb>) -> Result<(), Wrong> {
     let token = cursor.peek();
     let word = match token.kind {

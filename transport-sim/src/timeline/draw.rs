@@ -5,9 +5,9 @@ use super::{Interval, Message, State};
 use crate::{Report, Statement};
 use std::fmt::Write;
 
-/// Ranks that are drawn at most; a drawing of more is of no use.
+/// The most ranks that are drawn; a drawing of more is of no use.
 const LANES_MAX: usize = 64;
-/// Messages, and statements of a lane, that are drawn at most.
+/// The most messages, and the most statements of a lane, that are drawn.
 const MARKS_MAX: usize = 5_000;
 
 /// The least width, the greatest, and what a statement asks for.
@@ -17,7 +17,7 @@ const WIDTH_EACH: f64 = 40.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 84.0;
-/// From one lane's band to the next one's.
+/// The distance from one lane's band to the next.
 const PITCH: f64 = 124.0;
 const BAND: f64 = 20.0;
 /// The strip below the band that shows transfers.
@@ -56,7 +56,7 @@ struct Page<'a> {
     places: Places,
 }
 
-/// The timeline of a run as an SVG image. A run that was not recorded shows its statements' labels only.
+/// The timeline of a run as an SVG image. If the run was not recorded, it shows the labels of statements only.
 pub fn svg(report: &Report) -> String {
     let statements = report.statements.iter().map(|s| s.rank as usize + 1).max().unwrap_or(1);
     let lanes = report.timeline.lanes.len().max(statements);
@@ -184,7 +184,7 @@ impl Page<'_> {
         let report = self.report;
         self.line(format_args!("<text x=\"8\" y=\"{:.1}\">rank {rank}</text>", y + 14.0));
         let lane = report.timeline.lanes.get(rank as usize).into_iter().flatten();
-        // The library's moments are short: they come last, to be seen.
+        // The intervals of the library are short: they are drawn last, to be visible.
         let (long, short): (Vec<&Interval>, Vec<_>) =
             lane.partition(|interval| interval.state != State::Library);
         for interval in long.into_iter().chain(short) {
@@ -212,10 +212,10 @@ impl Page<'_> {
         ));
     }
 
-    /// Labels of statements above the bands, where there is room; those that the file gives come first.
+    /// Labels of statements above the bands, where there is room; labels from the file come first.
     fn statements(&mut self) {
         let report = self.report;
-        // The band's colour says what an unlabelled computation is.
+        // The colour of the band already shows a computation without a label.
         let drawn = report.statements.iter().filter(|s| (s.rank as usize) < self.lanes);
         let drawn = drawn.filter(|s| s.label.is_some() || s.op != "compute");
         let (labelled, others): (Vec<&Statement>, Vec<_>) = drawn.partition(|s| s.label.is_some());
@@ -240,7 +240,7 @@ impl Page<'_> {
         }
     }
 
-    /// Where a text that belongs to `x` begins so that it stays on the page.
+    /// The beginning of a text for `x`, so that the text stays on the page.
     fn left(&self, x: f64, text: &str) -> f64 {
         if x + width(text) < self.width { x } else { x - width(text) - 8.0 }
     }
@@ -256,7 +256,7 @@ impl Page<'_> {
         }
     }
 
-    /// Data first: there is more room along its arrows, and it matters more.
+    /// Data first: its arrows have more room, and it matters more.
     fn names(&mut self) {
         let (data, control): (Vec<_>, Vec<_>) = self.drawn_messages().into_iter().partition(|m| m.moves_data);
         for message in data.into_iter().chain(control) {
@@ -264,7 +264,7 @@ impl Page<'_> {
         }
     }
 
-    /// Where a message leaves its lane and enters the other.
+    /// The points at which a message leaves its lane and enters the other.
     fn ends(&self, message: &Message) -> ((f64, f64), (f64, f64)) {
         let below = BAND + STRIP + 1.0;
         let (leaves, enters) = if message.from < message.to { (below, -1.0) } else { (-1.0, below) };
@@ -283,7 +283,7 @@ impl Page<'_> {
         ));
     }
 
-    /// The name of a message beside its arrow, at the first place along it that is free.
+    /// The name of a message next to its arrow, at the first free place along it.
     fn name(&mut self, message: &Message) {
         let ((x1, y1), (x2, y2)) = self.ends(message);
         let name = match (message.kind, message.bytes) {

@@ -1,4 +1,4 @@
-//! What a timeline shows, and its drawing.
+//! The data of a timeline, and its drawing.
 
 mod draw;
 mod html;
@@ -7,14 +7,14 @@ mod text;
 pub use draw::svg;
 pub use html::html;
 
-/// What a rank's CPU does.
+/// The state of a rank's CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// The application computes.
     Computing,
     /// The library works.
     Library,
-    /// The library has nothing to do but wait.
+    /// The library waits.
     Waiting,
 }
 
@@ -23,48 +23,49 @@ pub enum State {
 pub struct Interval {
     /// The state.
     pub state: State,
-    /// Its begin.
+    /// Its beginning.
     pub start_ns: u64,
     /// Its end.
     pub end_ns: u64,
 }
 
-/// Something that travelled between two ranks. Times are virtual nanoseconds.
+/// A load that travelled between two ranks. Times are virtual nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
     /// The rank whose card sent it.
     pub from: u32,
     /// The rank whose card received it.
     pub to: u32,
-    /// A packet's name, `WRITE`, `READ` or `read request`; `data` of a real run, where it is not known which of both.
+    /// A packet's name, `WRITE`, `READ` or `read request`; `data` in a real run, which does not tell writes from
+    /// reads.
     pub kind: &'static str,
     /// Bytes of messages in it.
     pub bytes: u64,
-    /// Whether there are any.
+    /// Whether it has bytes of messages.
     pub moves_data: bool,
-    /// When its first byte left.
+    /// The time at which its first byte left.
     pub start_ns: u64,
-    /// When its last byte was there.
+    /// The time at which its last byte arrived.
     pub end_ns: u64,
 }
 
-/// What happened when, by rank and between ranks.
+/// The events of a run in time, by rank and between ranks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Timeline {
-    /// By rank, what its CPU did, in order. After the end of its program a rank has no intervals.
+    /// By rank, the states of its CPU, in order. After the end of its program a rank has no intervals.
     pub lanes: Vec<Vec<Interval>>,
-    /// What travelled, in order of arrival.
+    /// The loads that travelled, in order of arrival.
     pub messages: Vec<Message>,
 }
 
 impl Timeline {
-    /// When data of messages moved from or to `rank` by itself, without packets that the CPU copies.
+    /// The transfers of message data from or to `rank`, without packets that the CPU copies.
     pub fn transfers(&self, rank: u32) -> impl Iterator<Item = &Message> {
         let concerns = move |message: &&Message| message.from == rank || message.to == rank;
         self.messages.iter().filter(|m| matches!(m.kind, "WRITE" | "READ" | "data")).filter(concerns)
     }
 
-    /// Which share of the time in which data moved from or to `rank` it spent computing, 0 to 1.
+    /// The share, 0 to 1, of the time of data transfers from or to `rank` in which the rank computed.
     pub fn overlap(&self, rank: u32) -> f64 {
         let (mut moved, mut hidden) = (0, 0);
         for transfer in self.transfers(rank) {

@@ -1,11 +1,11 @@
-//! Text in a drawing: how wide it is, what has to be escaped, and where there is room for it.
+//! Text in a drawing: its width, its escapes, and free places for it.
 
-/// Pixels that a text of the drawing's size takes, roughly.
+/// The approximate width of a text in the drawing, in pixels.
 pub(super) fn width(text: &str) -> f64 {
     text.chars().count() as f64 * 6.2
 }
 
-/// A number of bytes as people write it, where that is exact.
+/// A number of bytes with a unit, where that is exact.
 pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0 => "0".to_owned(),
@@ -15,7 +15,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// A text as XML has it.
+/// A text with the escapes of XML.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -24,7 +24,7 @@ pub(super) fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            // No XML has these.
+            // Control characters are not allowed in XML.
             _ if letter.is_control() => escaped.push(' '),
             _ => escaped.push(letter),
         }
@@ -35,7 +35,7 @@ pub(super) fn escape(text: &str) -> String {
 /// The height of a line of text.
 const LINE: f64 = 12.0;
 
-/// Where text stands already.
+/// The places of texts so far.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// Left end, base line, right end.
@@ -43,7 +43,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Takes a place if nothing stands there.
+    /// Takes a place if it is free.
     pub(super) fn take(&mut self, x: f64, y: f64, width: f64) -> bool {
         let free = self.taken.iter().all(|(left, line, right)| {
             (line - y).abs() >= LINE || *right + 3.0 <= x || x + width + 3.0 <= *left

@@ -1,8 +1,8 @@
 //! Message-sequence charts: one execution, a lane for each rank, time from top to bottom.
 //!
-//! A [`Chart`] says what is to be drawn; [`Chart::text`] draws it for a terminal, [`Chart::svg`] and
-//! [`Chart::html`] for a browser. A packet leaves in one row and arrives in a later one, so that packets
-//! which cross are seen to cross.
+//! A [`Chart`] holds the rows and arrows; [`Chart::text`] draws it for a terminal, [`Chart::svg`] and [`Chart::html`]
+//! for a browser. A packet leaves in one row and arrives in a later one, so that packets which cross are seen to
+//! cross.
 
 mod canvas;
 mod html;
@@ -22,27 +22,27 @@ pub struct Chart {
     /// Steps before the first that is drawn.
     pub skipped: u32,
     /// What happens, in order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ChartRow>,
     /// Packets and data between the lanes, in the order in which they are sent.
     pub arrows: Vec<Arrow>,
-    /// What stands below the lanes.
-    pub ends: Vec<End>,
+    /// The ends of ranks that do not finish.
+    pub ends: Vec<LaneEnd>,
 }
 
 /// Something that happens at one rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ChartRow {
     /// The number of the step, from 1.
     pub step: u32,
-    /// Where, as an index into [`Chart::lanes`].
+    /// The lane, as an index into [`Chart::lanes`].
     pub lane: usize,
-    /// What; may be empty where an arrow says it all.
+    /// The text; may be empty if an arrow says it all.
     pub text: String,
     /// The arrow that ends here.
     pub arrives: Option<usize>,
     /// The arrows that begin here.
     pub sends: Vec<usize>,
-    /// This is where it goes wrong, and why.
+    /// Of the row with the violation: what goes wrong.
     pub wrong: Option<String>,
 }
 
@@ -60,21 +60,21 @@ pub struct Arrow {
     /// What it is.
     pub label: String,
     /// What kind of thing.
-    pub kind: Kind,
+    pub kind: ArrowKind,
 }
 
 /// What an arrow carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArrowKind {
     /// A packet of the protocol.
     Control,
     /// The data of a message.
     Data,
 }
 
-/// How a rank ends that does not finish.
+/// The end of a rank that does not finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct End {
+pub struct LaneEnd {
     /// Which lane.
     pub lane: usize,
     /// Why.

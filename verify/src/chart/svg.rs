@@ -1,6 +1,6 @@
 //! Charts as SVG.
 
-use super::{Arrow, Chart, Kind, wrap};
+use super::{Arrow, ArrowKind, Chart, wrap};
 use std::fmt::Write;
 
 /// Pixels from one lane to the next.
@@ -67,12 +67,12 @@ struct Page<'a> {
     bottom: usize,
     /// Below everything.
     height: usize,
-    /// Where text stands already.
+    /// The areas of text that is placed already.
     taken: Vec<Area>,
     out: String,
 }
 
-/// What stands beside a row, in lines; the flag says that it is what is wrong.
+/// The lines of text next to a row, each with whether it tells the violation.
 fn lines_of(chart: &Chart, row: usize) -> Vec<(String, bool)> {
     let row = &chart.rows[row];
     let mut lines: Vec<(String, bool)> =
@@ -86,7 +86,7 @@ fn lines_of(chart: &Chart, row: usize) -> Vec<(String, bool)> {
 
 /// Where the text of a row stands, so that no arrow that begins or ends there runs through it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TextPlacement {
     /// Arrows leave downwards.
     Above,
     /// An arrow comes from above, from the side where the text is.
@@ -95,14 +95,14 @@ enum Place {
     Beside,
 }
 
-fn place_of(chart: &Chart, row: usize) -> Place {
+fn placement_of(chart: &Chart, row: usize) -> TextPlacement {
     let row = &chart.rows[row];
     if row.lane + 1 == chart.lanes.len() {
-        Place::Beside
+        TextPlacement::Beside
     } else if row.arrives.is_some_and(|arrow| chart.arrows[arrow].from > row.lane) {
-        Place::Below
+        TextPlacement::Below
     } else {
-        Place::Above
+        TextPlacement::Above
     }
 }
 
@@ -134,7 +134,7 @@ impl<'a> Page<'a> {
         let mut y = TOP;
         for row in 0..chart.rows.len() {
             let more = LINE * lines_of(chart, row).len().saturating_sub(1);
-            let above = place_of(chart, row) == Place::Above;
+            let above = placement_of(chart, row) == TextPlacement::Above;
             y += if above { more } else { 0 };
             rows.push(y);
             y += ROW + if above { 0 } else { more };
@@ -154,10 +154,10 @@ impl<'a> Page<'a> {
     /// Where the text of a row begins: left end, and base line of its first line.
     fn text_at(&self, row: usize) -> (usize, usize) {
         let more = LINE * lines_of(self.chart, row).len().saturating_sub(1);
-        let y = match place_of(self.chart, row) {
-            Place::Above => (self.rows[row] - 7).saturating_sub(more),
-            Place::Below => self.rows[row] + 17,
-            Place::Beside => self.rows[row] + 4,
+        let y = match placement_of(self.chart, row) {
+            TextPlacement::Above => (self.rows[row] - 7).saturating_sub(more),
+            TextPlacement::Below => self.rows[row] + 17,
+            TextPlacement::Beside => self.rows[row] + 4,
         };
         (self.x(self.chart.rows[row].lane) + 11, y)
     }
@@ -245,7 +245,7 @@ impl<'a> Page<'a> {
         ));
     }
 
-    /// How much of a label would stand on other text.
+    /// How many points of a label would cover other text.
     fn hits(&self, at: (f64, f64), angle: f64, length: f64) -> usize {
         points(at, angle, length).filter(|(x, y)| self.taken.iter().any(|area| area.holds(*x, *y))).count()
     }
@@ -291,7 +291,7 @@ impl<'a> Page<'a> {
     }
 
     fn finish(mut self, heading: Option<&str>) -> String {
-        // What stands above the lanes grows upwards from 0.
+        // The heading and the note grow upwards from 0, above the lanes.
         let mut top: isize = 0;
         for (class, text) in [("note", self.chart.not_drawn().as_deref()), ("heading", heading)] {
             let Some(text) = text else { continue };
@@ -329,8 +329,8 @@ fn points((x, y): (f64, f64), angle: f64, length: f64) -> impl Iterator<Item = (
 
 fn class(arrow: &Arrow) -> &'static str {
     match arrow.kind {
-        Kind::Control => "control",
-        Kind::Data => "data",
+        ArrowKind::Control => "control",
+        ArrowKind::Data => "data",
     }
 }
 

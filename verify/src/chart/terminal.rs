@@ -1,10 +1,10 @@
 //! Charts for terminals.
 //!
-//! A packet is a number: it stands beside the step that sends it, and on the arrow in the row where it
-//! arrives. With few lanes what happens stands beside its lane; with many it stands at the right of all.
+//! A packet is a number, which stands next to the step that sends it, and on the arrow in the row where it arrives.
+//! With few lanes the text of a row stands next to its lane, with many at the right of all lanes.
 
 use super::canvas::{Ink, Line};
-use super::{Arrow, Chart, Kind, number, wrap};
+use super::{Arrow, ArrowKind, Chart, number, wrap};
 
 /// The least distance of lanes that have their text between them.
 const WIDE_MIN: usize = 22;
@@ -39,7 +39,7 @@ struct Layout {
     gutter: usize,
     /// Columns from one lane to the next.
     spacing: usize,
-    /// The column of all text, and its width; none if text stands beside its lane.
+    /// The column of all text, and its width; none if text stands next to its lane.
     aside: Option<(usize, usize)>,
 }
 
@@ -151,7 +151,7 @@ impl Sheet<'_> {
         wrapped.len()
     }
 
-    /// Draws an arrow that arrives; returns what it had no room for.
+    /// Draws an arrow that arrives; returns the label if there is no room for it.
     fn arrow(&self, line: &mut Line, index: usize) -> Option<String> {
         let arrow = &self.chart.arrows[index];
         let (start, end) = (self.layout.lane(arrow.from), self.layout.lane(arrow.to));
@@ -161,8 +161,8 @@ impl Sheet<'_> {
         self.inscribe(line, index, left, right, head, &arrow.label)
     }
 
-    /// Writes the number, the label and the head of an arrow over its stroke, which goes from column `left`
-    /// to before `right`; returns what of it had no room.
+    /// Writes the number, the label and the head of an arrow over its stroke, which goes from column `left` to before
+    /// `right`; returns the part that has no room.
     fn inscribe(
         &self,
         line: &mut Line,
@@ -206,7 +206,7 @@ impl Sheet<'_> {
         true
     }
 
-    /// Draws an arrow that has not arrived: it ends on the way.
+    /// Draws an arrow that has not arrived: it ends before its lane.
     fn on_its_way(&mut self, index: usize, arrow: &Arrow) {
         let (start, end) = (self.layout.lane(arrow.from), self.layout.lane(arrow.to));
         let gap = (self.layout.spacing / 4).max(1);
@@ -261,7 +261,7 @@ impl Sheet<'_> {
 
 fn ink(arrow: &Arrow) -> Ink {
     match arrow.kind {
-        Kind::Control => Ink::Control,
-        Kind::Data => Ink::Data,
+        ArrowKind::Control => Ink::Control,
+        ArrowKind::Data => Ink::Data,
     }
 }

@@ -1,12 +1,12 @@
-//! From a walk to a chart.
+//! From an execution to a chart.
 
+use super::diagnosis::Diagnosis;
+use super::execution::{ExecutedStep, Execution, Sent, SentId};
 use super::names::Names;
 use super::stuck::Deadlock;
-use super::verdict::Verdict;
-use super::walk::{Beat, FlightId, Sent, Walk};
 use crate::action::{Action, Choice};
-use crate::chart::{Arrow, Chart, End, Kind, Row};
-use crate::network::{Flight, Message, What};
+use crate::chart::{Arrow, ArrowKind, Chart, ChartRow, LaneEnd};
+use crate::network::{ChannelKind, InFlight, Message};
 use crate::program::{Act, Ordinal};
 use carrousel_rank::Packet;
 use std::collections::{BTreeSet, HashMap};
@@ -16,28 +16,29 @@ const LANES_MAX: usize = 16;
 /// Steps that are drawn: the last ones.
 const ROWS_MAX: usize = 200;
 
-/// Draws the beats that are kept; `deadlock` at the end, or else `verdict`.
+/// Draws the steps that are kept; `deadlock` at the end, or else `diagnosis`.
 pub(super) fn chart(
     names: &Names<'_>,
-    walk: &Walk,
+    execution: &Execution,
     keep: &[bool],
-    verdict: &Verdict,
+    diagnosis: &Diagnosis,
     deadlock: Option<&Deadlock>,
 ) -> Chart {
-    let kept: Vec<&Beat> =
-        walk.beats.iter().zip(keep).filter(|(_, keep)| **keep).map(|(beat, _)| beat).collect();
+    let kept: Vec<&ExecutedStep> =
+        execution.steps.iter().zip(keep).filter(|(_, keep)| **keep).map(|(step, _)| step).collect();
     let skipped = kept.len().saturating_sub(ROWS_MAX);
     let drawn = &kept[skipped..];
     let stuck = deadlock.map_or(Vec::new(), Deadlock::ranks);
-    let first = verdict.ranks.iter().copied().chain(stuck);
-    let acting = drawn.iter().map(|beat| beat.at);
-    let addressed = drawn.iter().flat_map(|beat| &beat.sent).map(|sent| walk.flights[*sent].route.at);
+    let first = diagnosis.ranks.iter().copied().chain(stuck);
+    let acting = drawn.iter().map(|step| step.at);
+    let addressed = drawn.iter().flat_map(|step| &step.sent).map(|sent| execution.sent[*sent].channel.at);
     let (lanes, left_out) = lanes(first.chain(acting).chain(addressed));
-    let mut pen = Pen { names, walk, keep, lanes: &lanes, arrows: HashMap::new(), chart: Chart::default() };
-    for (step, beat) in drawn.iter().enumerate() {
-        pen.row((skipped + step) as u32 + 1, beat);
+    let mut pen =
+        Pen { names, execution, keep, lanes: &lanes, arrows: HashMap::new(), chart: Chart::default() };
+    for (number, step) in drawn.iter().enumerate() {
+        pen.row((skipped + number) as u32 + 1, step);
     }
-    pen.ends(verdict, deadlock);
+    pen.ends(diagnosis, deadlock);
     let mut chart = pen.chart;
     chart.skipped = skipped as u32;
     chart.lanes = lanes.iter().map(|rank| u32::from(*rank)).collect();
@@ -60,12 +61,12 @@ fn lanes(ranks: impl Iterator<Item = u16>) -> (Vec<u16>, Vec<u16>) {
 
 struct Pen<'a> {
     names: &'a Names<'a>,
-    walk: &'a Walk,
-    /// Which beats are told.
+    execution: &'a Execution,
+    /// Which steps are told.
     keep: &'a [bool],
     lanes: &'a [u16],
-    /// Which arrow each flight is.
-    arrows: HashMap<FlightId, usize>,
+    /// The arrow of each item that was sent.
+    arrows: HashMap<SentId, usize>,
     chart: Chart,
 }
 
@@ -74,30 +75,30 @@ impl Pen<'_> {
         self.lanes.binary_search(&rank).ok()
     }
 
-    fn row(&mut self, step: u32, beat: &Beat) {
-        let Some(lane) = self.lane(beat.at) else { return };
+    fn row(&mut self, number: u32, step: &ExecutedStep) {
+        let Some(lane) = self.lane(step.at) else { return };
         let row = self.chart.rows.len();
-        let arrives = beat.landed.and_then(|landed| self.arrows.get(&landed).copied());
+        let arrives = step.landed.and_then(|landed| self.arrows.get(&landed).copied());
         if let Some(arrow) = arrives {
             self.chart.arrows[arrow].arrives = Some(row);
         }
-        let text = self.text(beat, arrives.is_some());
-        let sends: Vec<usize> = beat.sent.iter().filter_map(|id| self.arrow(*id, row)).collect();
-        self.chart.rows.push(Row { step, lane, text, arrives, sends, wrong: None });
+        let text = self.text(step, arrives.is_some());
+        let sends: Vec<usize> = step.sent.iter().filter_map(|id| self.arrow(*id, row)).collect();
+        self.chart.rows.push(ChartRow { step: number, lane, text, arrives, sends, wrong: None });
     }
 
-    /// Begins the arrow of something that is sent in `row`; none if it leads nowhere that is drawn.
-    fn arrow(&mut self, id: FlightId, row: usize) -> Option<usize> {
-        let sent = &self.walk.flights[id];
-        // What is written, or read, comes with its data; that it is complete is a matter of its own rank.
-        if matches!(sent.flight, Flight::Completion(_)) {
+    /// Begins the arrow of an item that is sent in `row`; `None` if its end is not drawn.
+    fn arrow(&mut self, id: SentId, row: usize) -> Option<usize> {
+        let sent = &self.execution.sent[id];
+        // A write or read is drawn as its data. Its completion stays within a rank.
+        if matches!(sent.item, InFlight::Completion(_)) {
             return None;
         }
-        // What arrives at a step that is left out is not on its way for ever.
+        // An item that arrives at a step that is left out would look as if it never arrived.
         if sent.landed.is_some_and(|landed| !self.keep[landed]) {
             return None;
         }
-        let (from, to) = (self.lane(sent.route.peer)?, self.lane(sent.route.at)?);
+        let (from, to) = (self.lane(sent.channel.peer)?, self.lane(sent.channel.at)?);
         let (label, kind) = self.label(sent);
         let arrow = self.chart.arrows.len();
         self.chart.arrows.push(Arrow { from, to, leaves: row, arrives: None, label, kind });
@@ -105,95 +106,99 @@ impl Pen<'_> {
         Some(arrow)
     }
 
-    fn label(&self, sent: &Sent) -> (String, Kind) {
+    fn label(&self, sent: &Sent) -> (String, ArrowKind) {
         let message = |message: Message| self.names.tag(message.from, message.send);
-        match sent.flight {
-            Flight::Data(data, notice) => {
+        match sent.item {
+            InFlight::Data(data, notice) => {
                 let notice = notice.map_or(String::new(), |packet| format!(" + {}", packet.name()));
-                (format!("data {}{notice}", message(data.message)), Kind::Data)
+                (format!("data {}{notice}", message(data.message)), ArrowKind::Data)
             }
-            Flight::Read(..) | Flight::Completion(_) => {
-                (sent.message.map_or("data".to_owned(), |sent| format!("data {}", message(sent))), Kind::Data)
-            }
-            Flight::Packet(packet, _) | Flight::Notice(packet) if sent.route.context.is_collective() => {
-                let name = self.names.collective(sent.route.peer);
+            InFlight::Read(..) | InFlight::Completion(_) => (
+                sent.message.map_or("data".to_owned(), |sent| format!("data {}", message(sent))),
+                ArrowKind::Data,
+            ),
+            InFlight::Packet(packet, _) | InFlight::Notice(packet)
+                if sent.channel.context.is_collective() =>
+            {
+                let name = self.names.collective(sent.channel.peer);
                 match packet {
-                    Packet::Eager { len: 0, .. } => (name.to_owned(), Kind::Control),
-                    Packet::Eager { .. } => (name.to_owned(), Kind::Data),
-                    _ => (format!("{} {name}", packet.name()), Kind::Control),
+                    Packet::Eager { len: 0, .. } => (name.to_owned(), ArrowKind::Control),
+                    Packet::Eager { .. } => (name.to_owned(), ArrowKind::Data),
+                    _ => (format!("{} {name}", packet.name()), ArrowKind::Control),
                 }
             }
-            Flight::Packet(packet, _) | Flight::Notice(packet) => {
+            InFlight::Packet(packet, _) | InFlight::Notice(packet) => {
                 let receive = match packet {
-                    Packet::Rtr(rtr) => self.walk.ordinal(sent.route.peer, rtr.receive),
-                    Packet::Cancel { line } => self.walk.ordinal(sent.route.peer, line.receive),
+                    Packet::Rtr(rtr) => self.execution.ordinal(sent.channel.peer, rtr.receive),
+                    Packet::Cancel { line } => self.execution.ordinal(sent.channel.peer, line.receive),
                     _ => None,
                 };
-                let about = receive.map(|receive| self.names.tag(sent.route.peer, receive));
+                let about = receive.map(|receive| self.names.tag(sent.channel.peer, receive));
                 let about =
                     about.or(sent.message.map(message)).map_or(String::new(), |about| format!(" {about}"));
-                let kind = if matches!(packet, Packet::Eager { .. }) { Kind::Data } else { Kind::Control };
+                let kind =
+                    if matches!(packet, Packet::Eager { .. }) { ArrowKind::Data } else { ArrowKind::Control };
                 (format!("{}{about}", packet.name()), kind)
             }
         }
     }
 
-    /// What a row says beside its arrow.
-    fn text(&self, beat: &Beat, has_arrow: bool) -> String {
-        let at = beat.at;
+    /// The text of a row, next to its arrow.
+    fn text(&self, step: &ExecutedStep, has_arrow: bool) -> String {
+        let at = step.at;
         let tag = |request: Ordinal| self.names.tag(at, request);
-        match beat.action {
+        match step.action {
             Action::Announce { receive, .. } => format!("announces {}", tag(receive)),
             Action::Step { choice, .. } => {
-                self.own_text(beat, usize::from(beat.pc.unwrap_or_default()), choice)
+                self.own_text(step, usize::from(step.pc.unwrap_or_default()), choice)
             }
             Action::Land(_) | Action::Overtake { .. } => {
                 let mut parts = Vec::new();
-                if let Some(landed) = beat.landed.filter(|_| !has_arrow) {
-                    let sent = &self.walk.flights[landed];
-                    parts.push(match (sent.flight, sent.route.what) {
-                        (Flight::Completion(_), What::Written) => "write complete".to_owned(),
-                        (Flight::Completion(_), _) => "read complete".to_owned(),
-                        _ => format!("{} from rank {}", self.label(sent).0, sent.route.peer),
+                if let Some(landed) = step.landed.filter(|_| !has_arrow) {
+                    let sent = &self.execution.sent[landed];
+                    parts.push(match (sent.item, sent.channel.kind) {
+                        (InFlight::Completion(_), ChannelKind::Written) => "write complete".to_owned(),
+                        (InFlight::Completion(_), _) => "read complete".to_owned(),
+                        _ => format!("{} from rank {}", self.label(sent).0, sent.channel.peer),
                     });
                 }
-                match (beat.kept, beat.matched) {
+                match (step.kept, step.matched) {
                     (Some(_), _) => parts.push("no receive yet".to_owned()),
-                    (_, Some((receive, _))) if beat.completed.is_empty() => {
+                    (_, Some((receive, _))) if step.completed.is_empty() => {
                         parts.push(format!("for {}", tag(receive)))
                     }
                     _ => {}
                 }
-                parts.extend(beat.completed.iter().map(|request| format!("{} complete", tag(*request))));
+                parts.extend(step.completed.iter().map(|request| format!("{} complete", tag(*request))));
                 parts.join(", ")
             }
         }
     }
 
-    fn own_text(&self, beat: &Beat, pc: usize, choice: Choice) -> String {
-        let line = self.names.line(beat.at, pc).filter(|_| self.names.has_lines());
+    fn own_text(&self, step: &ExecutedStep, pc: usize, choice: Choice) -> String {
+        let line = self.names.line(step.at, pc).filter(|_| self.names.has_lines());
         let line = line.map_or(String::new(), |line| format!("{line}: "));
-        let outcome = match (self.names.act(beat.at, pc), choice) {
+        let outcome = match (self.names.act(step.at, pc), choice) {
             (Some(Act::Test(_)), Choice::Fail) => ", not yet",
             (Some(Act::Test(_)), _) => ", done",
             (Some(Act::Wait(_)), _) => " returns",
             (Some(Act::Start(_)), Choice::Decline) => ", declines",
             _ => "",
         };
-        let values = self.names.values(beat.at, pc).map_or(String::new(), |values| format!(" ({values})"));
-        let statement = format!("{}{values}", self.names.statement(beat.at, pc));
-        // The end of a blocking statement, whose beginning is drawn too, is told by its verb.
+        let values = self.names.values(step.at, pc).map_or(String::new(), |values| format!(" ({values})"));
+        let statement = format!("{}{values}", self.names.statement(step.at, pc));
+        // The end of a blocking statement is told by its verb alone: its beginning is drawn, too.
         let called = statement.split_once(" = ").map_or(&*statement, |(_, called)| called);
         let verb = called.split_whitespace().next().filter(|verb| *verb != "wait");
-        let known = beat.learnt.iter().map(|message| self.names.message_known(beat.at, *message));
+        let known = step.learnt.iter().map(|message| self.names.message_known(step.at, *message));
         let known = known.map(|known| format!(" ({known})")).collect::<String>();
-        match (self.names.act(beat.at, pc), verb) {
+        match (self.names.act(step.at, pc), verb) {
             (Some(Act::Wait(_)), Some(verb)) => format!("{line}{verb}{outcome}{known}"),
             _ => format!("{line}{statement}{outcome}{known}"),
         }
     }
 
-    fn ends(&mut self, verdict: &Verdict, deadlock: Option<&Deadlock>) {
+    fn ends(&mut self, diagnosis: &Diagnosis, deadlock: Option<&Deadlock>) {
         for waiting in deadlock.map_or(&[][..], |deadlock| &deadlock.waiting) {
             if let Some(lane) = self.lane(waiting.rank) {
                 let statement = self.names.statement(waiting.rank, waiting.pc);
@@ -202,14 +207,14 @@ impl Pen<'_> {
                     Some(line) => format!("stuck at line {line}: {statement}"),
                     None => format!("stuck: {statement}"),
                 };
-                self.chart.ends.push(End { lane, text });
+                self.chart.ends.push(LaneEnd { lane, text });
             }
         }
         if deadlock.is_none()
-            && !verdict.here.is_empty()
+            && !diagnosis.here.is_empty()
             && let Some(row) = self.chart.rows.last_mut()
         {
-            row.wrong = Some(verdict.here.clone());
+            row.wrong = Some(diagnosis.here.clone());
         }
     }
 }

@@ -1,22 +1,22 @@
-//! One step in fields, for programs: what kind of step, at which rank, with whom, and what travels.
+//! One step in fields, for programs: its kind, its rank, the peer, and the packets.
 
-use super::tell::Teller;
-use super::walk::{Beat, Sent};
+use super::execution::{ExecutedStep, Sent};
+use super::narrator::Narrator;
 use crate::action::Action;
-use crate::network::Flight;
+use crate::network::InFlight;
 use crate::program::{Act, Ordinal, Sought, Start};
 use crate::report::{SentReport, StatementReport, StepKind, StepReport};
 use carrousel_rank::{Packet, Source};
 
-/// What data is called that has no packet behind it.
+/// The name of data without a packet behind it.
 const DATA: &str = "data";
 
-impl Teller<'_> {
-    /// A step as it is reported: `what` is its sentence, the rest comes from the walk.
-    pub(super) fn fields(&self, beat: &Beat, what: String) -> StepReport {
-        let landed = beat.landed.map(|id| &self.walk.flights[id]);
-        let sends = self.sends(beat);
-        let at = u32::from(beat.at);
+impl Narrator<'_> {
+    /// A step as it is reported: `what` is its sentence, the rest comes from the execution.
+    pub(super) fn fields(&self, step: &ExecutedStep, what: String) -> StepReport {
+        let landed = step.landed.map(|id| &self.execution.sent[id]);
+        let sends = self.sends(step);
+        let at = u32::from(step.at);
         let first = sends.first().cloned();
         let (first_packet, first_to) = first.map(|sent| (sent.packet, sent.to)).unzip();
         let network = StepReport {
@@ -24,15 +24,15 @@ impl Teller<'_> {
             rank: None,
             line: None,
             at,
-            peer: landed.map(|flight| u32::from(flight.route.peer)).filter(|peer| *peer != at),
-            packet: landed.and_then(|flight| carried(&flight.flight)),
-            about: landed.and_then(|flight| self.about(flight)).and_then(|about| self.statement_of(about)),
+            peer: landed.map(|sent| u32::from(sent.channel.peer)).filter(|peer| *peer != at),
+            packet: landed.and_then(|sent| carried(&sent.item)),
+            about: landed.and_then(|sent| self.about(sent)).and_then(|about| self.statement_of(about)),
             sends,
             what,
         };
-        match beat.action {
+        match step.action {
             Action::Step { rank, .. } => {
-                let pc = usize::from(beat.pc.unwrap_or_default());
+                let pc = usize::from(step.pc.unwrap_or_default());
                 let returns = matches!(self.names.act(rank, pc), Some(Act::Wait(_)));
                 StepReport {
                     kind: if returns { StepKind::Return } else { StepKind::Statement },
@@ -51,35 +51,35 @@ impl Teller<'_> {
                 ..network
             },
             Action::Land(_) | Action::Overtake { .. } => {
-                let kind = match landed.map(|flight| flight.flight) {
-                    Some(Flight::Data(..)) => StepKind::Data,
-                    Some(Flight::Read(..)) => StepKind::Read,
-                    Some(Flight::Completion(_)) => StepKind::Completion,
-                    Some(Flight::Packet(..) | Flight::Notice(_)) | None => StepKind::Packet,
+                let kind = match landed.map(|sent| sent.item) {
+                    Some(InFlight::Data(..)) => StepKind::Data,
+                    Some(InFlight::Read(..)) => StepKind::Read,
+                    Some(InFlight::Completion(_)) => StepKind::Completion,
+                    Some(InFlight::Packet(..) | InFlight::Notice(_)) | None => StepKind::Packet,
                 };
                 StepReport { kind, ..network }
             }
         }
     }
 
-    /// What leaves in a step. That the adapter of the rank begins to read is a matter of its own.
-    fn sends(&self, beat: &Beat) -> Vec<SentReport> {
-        let flights = beat.sent.iter().map(|id| &self.walk.flights[*id]);
-        let leaves = |sent: &&Sent| !matches!(sent.flight, Flight::Completion(_) | Flight::Read(..));
+    /// The packets and data that leave in a step. A read that the adapter begins is not among them.
+    fn sends(&self, step: &ExecutedStep) -> Vec<SentReport> {
+        let all = step.sent.iter().map(|id| &self.execution.sent[*id]);
+        let leaves = |sent: &&Sent| !matches!(sent.item, InFlight::Completion(_) | InFlight::Read(..));
         let report =
-            |sent: &Sent| Some(SentReport { packet: carried(&sent.flight)?, to: u32::from(sent.route.at) });
-        flights.filter(leaves).filter_map(report).collect()
+            |sent: &Sent| Some(SentReport { packet: carried(&sent.item)?, to: u32::from(sent.channel.at) });
+        all.filter(leaves).filter_map(report).collect()
     }
 
     /// The request that something in flight is about: the send whose message it is part of, or the receive that it
     /// speaks of.
     fn about(&self, sent: &Sent) -> Option<(u16, Ordinal)> {
-        if sent.route.context.is_collective() {
+        if sent.channel.context.is_collective() {
             return None;
         }
-        let (at, peer) = (sent.route.at, sent.route.peer);
-        let receive = match sent.flight {
-            Flight::Packet(packet, _) | Flight::Notice(packet) => match packet {
+        let (at, peer) = (sent.channel.at, sent.channel.peer);
+        let receive = match sent.item {
+            InFlight::Packet(packet, _) | InFlight::Notice(packet) => match packet {
                 Packet::Rtr(rtr) => Some((peer, rtr.receive)),
                 Packet::Cancel { line } => Some((peer, line.receive)),
                 Packet::CancelAck { line } => Some((at, line.receive)),
@@ -89,7 +89,7 @@ impl Teller<'_> {
             _ => None,
         };
         match receive {
-            Some((rank, receive)) => Some((rank, self.walk.ordinal(rank, receive)?)),
+            Some((rank, receive)) => Some((rank, self.execution.ordinal(rank, receive)?)),
             None => sent.message.map(|message| (message.from, message.send)),
         }
     }
@@ -125,12 +125,12 @@ impl Teller<'_> {
     }
 }
 
-/// What a flight carries: a packet by its name, or data.
-fn carried(flight: &Flight) -> Option<&'static str> {
-    match flight {
-        Flight::Packet(packet, _) | Flight::Notice(packet) => Some(plain(packet)),
-        Flight::Data(_, notice) | Flight::Read(_, notice) => Some(notice.as_ref().map_or(DATA, plain)),
-        Flight::Completion(_) => None,
+/// The name of an item in flight: that of its packet, or `data`.
+fn carried(item: &InFlight) -> Option<&'static str> {
+    match item {
+        InFlight::Packet(packet, _) | InFlight::Notice(packet) => Some(plain(packet)),
+        InFlight::Data(_, notice) | InFlight::Read(_, notice) => Some(notice.as_ref().map_or(DATA, plain)),
+        InFlight::Completion(_) => None,
     }
 }
 

@@ -1,9 +1,9 @@
-//! What things are called: by the lines of the scenario, or by short names where there is none.
+//! Names of ranks, requests and statements in explanations: by the lines of the scenario, or short names without one.
 
 use crate::later::fault;
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start};
-use crate::state::{Proc, Shared, State};
+use crate::state::{Hashed, Proc, State};
 use carrousel_rank::{Kind, Protocol, Source, TagSelector, mpi};
 use carrousel_scenario::{Received, RequestId, Scenario, units};
 use std::collections::HashMap;
@@ -13,18 +13,18 @@ use std::sync::Arc;
 pub(super) struct Names<'a> {
     job: &'a Job,
     source: Option<&'a Scenario>,
-    /// By rank and ordinal: the step that starts it, and which time its statement starts something, if it
-    /// does so several times.
+    /// By rank and ordinal: the step that starts the request, and its number among the starts of that statement, if
+    /// there are several.
     starts: Vec<Vec<(usize, Option<u32>)>>,
     /// What ranks have started with values that only the execution has.
     begun: &'a HashMap<(u16, Ordinal), Start>,
-    /// At which step ranks cannot go on, and why, of those whose next statement has a value that leaves its range.
+    /// By rank whose next statement has a value that leaves its range: at which step it cannot go on, and why.
     faults: HashMap<u16, (usize, String)>,
 }
 
 impl<'a> Names<'a> {
-    /// Names for `job`, from the scenario that it was made of. `begun` is what was started with values that only the
-    /// execution has, `faults` why ranks cannot go on at its end.
+    /// Names for `job`, from its scenario. `begun` has the requests whose values are known only at run time, `faults`
+    /// the reasons why ranks cannot go on at the end.
     pub(super) fn new(
         job: &'a Job,
         source: Option<&'a Scenario>,
@@ -44,14 +44,14 @@ impl<'a> Names<'a> {
         self.faults.get(&rank).map(|(pc, _)| *pc)
     }
 
-    /// With which values a step starts what it starts, if only the execution has them: `to 2 tag 0 size 8`.
+    /// The values of the request that a step starts, if they are known only at run time: `to 2 tag 0 size 8`.
     pub(super) fn values(&self, rank: u16, pc: usize) -> Option<String> {
         let Some(Act::Start(ordinal)) = self.act(rank, pc) else { return None };
         let start = self.begun.get(&(rank, *ordinal))?;
         spell_start(start).split_once(' ').map(|(_, values)| values.to_owned())
     }
 
-    /// What a rank knows of a message: `source(r) is 2, tag(r) is 0`.
+    /// The message that a name stands for: `source(r) is 2, tag(r) is 0`.
     pub(super) fn message_known(&self, rank: u16, (name, message): (RequestId, Received)) -> String {
         let program = self.source.and_then(|source| source.programs.get(usize::from(rank)));
         let name = program.and_then(|program| program.requests.get(name.0 as usize));
@@ -69,12 +69,12 @@ impl<'a> Names<'a> {
         self.job.ranks.len() as u16
     }
 
-    /// The largest message that a standard send sends eagerly; none where any may wait.
+    /// The largest message that a standard send sends eagerly; none if a send of any size may wait.
     pub(super) fn eager_threshold(&self) -> Option<u64> {
         Some(self.job.options.eager_threshold).filter(|bytes| *bytes != u64::MAX)
     }
 
-    /// What eager messages to one rank may hold without a receive.
+    /// The room for eager messages to one rank without a receive, in bytes.
     pub(super) fn eager_window(&self) -> u64 {
         self.job.options.eager_window
     }
@@ -211,7 +211,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The statement that a step belongs to, as a person would write it.
+    /// The statement that a step belongs to, as written in a scenario.
     pub(super) fn statement(&self, rank: u16, pc: usize) -> String {
         self.written(rank, pc)
             .unwrap_or_else(|| self.act(rank, pc).map_or_else(String::new, |act| self.spell(rank, act)))
@@ -278,7 +278,7 @@ impl<'a> Names<'a> {
 /// Of the ranks that cannot go on in a state because a value leaves its range: at which step, and why.
 pub(super) fn faults<P: Protocol>(job: &Job, state: Option<&State<P>>) -> HashMap<u16, (usize, String)> {
     let procs = state.map_or(&[][..], |state| &state.procs);
-    let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Shared<Proc<P>>))| {
+    let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Hashed<Proc<P>>))| {
         Some((rank, (usize::from(proc.pc), fault(program, proc)?.to_string())))
     };
     (0..=u16::MAX).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()

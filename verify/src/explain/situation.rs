@@ -1,22 +1,22 @@
-//! A state in words: where each rank is, what its requests wait for, what is in flight, and what has gone wrong.
+//! A state in words: where each rank is, what its requests wait for, the items in flight, and the violations.
 
+use super::diagnosis::diagnosis;
+use super::execution::Execution;
 use super::names::{Names, faults, list};
+use super::narrator::Narrator;
 use super::stuck::Deadlock;
-use super::tell::Teller;
-use super::verdict::verdict;
-use super::walk::Walk;
 use crate::explore::Path;
 use crate::program::{Job, Start};
 use crate::state::{Open, Proc, State};
-use crate::violation::Note;
+use crate::violation::ViolationKind;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Scenario;
 use std::fmt::Write;
 
-/// What a person sees who looks at a state.
+/// Describes a state.
 pub(crate) fn situation<P: Protocol>(job: &Job, source: Option<&Scenario>, state: &State<P>) -> String {
-    let walk = Walk::of_state(state);
-    let names = Names::new(job, source, &walk.begun, faults(job, Some(state)));
+    let execution = Execution::of_state(state);
+    let names = Names::new(job, source, &execution.begun, faults(job, Some(state)));
     let mut text = String::new();
     for (rank, proc) in state.ranks() {
         let pc = usize::from(proc.pc);
@@ -42,20 +42,20 @@ pub(crate) fn situation<P: Protocol>(job: &Job, source: Option<&Scenario>, state
             let _ = writeln!(text, "  without a receive: {}", list(&messages));
         }
     }
-    let teller = Teller { names: &names, walk: &walk };
-    for (at, sent) in walk.flights.iter().enumerate() {
+    let narrator = Narrator { names: &names, execution: &execution };
+    for (at, sent) in execution.sent.iter().enumerate() {
         let heading = if at == 0 { "in flight:\n" } else { "" };
-        let _ = writeln!(text, "{heading}  {}", teller.in_flight(sent));
+        let _ = writeln!(text, "{heading}  {}", narrator.in_flight(sent));
     }
-    for wrong in &state.wrong {
-        let said = match wrong.note {
-            Note::Stuck => {
+    for violation in &state.violations {
+        let said = match violation.kind {
+            ViolationKind::Stuck => {
                 let path = Path { steps: vec![(state.clone(), None)] };
-                Deadlock::new(&names, &walk, &path).summary(&names)
+                Deadlock::new(&names, &execution, &path).summary(&names)
             }
-            note => verdict(&names, &walk, note).summary,
+            kind => diagnosis(&names, &execution, kind).summary,
         };
-        let _ = writeln!(text, "{} is violated: {said}", wrong.check);
+        let _ = writeln!(text, "{} is violated: {said}", violation.check);
     }
     text.truncate(text.trim_end().len());
     text

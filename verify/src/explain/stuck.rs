@@ -1,33 +1,33 @@
-//! Deadlocks: who waits for whom, and the cycle.
+//! Deadlocks: which rank waits for which, and the cycle.
 
 mod ahead;
-mod scene;
+mod stuck_state;
 mod waiting;
 
+use super::execution::Execution;
 use super::names::{Names, bytes, ranks};
-use super::walk::Walk;
 use crate::cycle;
 use crate::explore::Path;
 use crate::network::Message;
 use crate::program::Start;
 use carrousel_rank::{Kind, Protocol};
-use scene::Scene;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
+use stuck_state::StuckState;
 use waiting::Waiting;
 
-/// Ranks of a cycle that are named one by one if there are no more, and stuck ranks whose steps are told.
+/// The most ranks of a cycle that are named one by one, and the most stuck ranks whose steps are told.
 const LISTED_MAX: usize = 8;
-/// Things said of stuck ranks if there are no more.
+/// The most sentences about stuck ranks.
 const SAYINGS_MAX: usize = 4;
-/// Things said for example if there are more.
+/// Sentences that are told as examples if there are more.
 const EXAMPLES: usize = 3;
-/// Ranks that wait in the same way are told by an example if there are so many.
+/// From so many ranks on that wait in the same way, one is told as an example.
 const ALIKE_MIN: usize = 3;
-/// Ranks from which a cycle is searched; where there is one, one of the first will be near it.
+/// Ranks from which a cycle is searched: if there is one, one of the first ranks is near it.
 const STARTS_MAX: usize = 32;
 
-/// What is said of some stuck ranks.
+/// A sentence about some stuck ranks.
 struct Saying<'a> {
     /// The first of them.
     first: &'a Waiting,
@@ -35,7 +35,7 @@ struct Saying<'a> {
     text: String,
 }
 
-/// A state in which nothing moves.
+/// A deadlock: the ranks that can never go on.
 pub(super) struct Deadlock {
     /// Every stuck rank.
     pub(super) waiting: Vec<Waiting>,
@@ -45,17 +45,17 @@ pub(super) struct Deadlock {
 
 impl Deadlock {
     /// Looks at the last state of a path.
-    pub(super) fn new<P: Protocol>(names: &Names<'_>, walk: &Walk, path: &Path<P>) -> Self {
+    pub(super) fn new<P: Protocol>(names: &Names<'_>, execution: &Execution, path: &Path<P>) -> Self {
         let Some((state, _)) = path.steps.last() else {
             return Self { waiting: Vec::new(), cycle: Vec::new() };
         };
-        let scene = Scene::new(names, walk, state);
-        let waiting: Vec<Waiting> = (0..names.ranks()).filter_map(|rank| scene.waiting(rank)).collect();
+        let stuck_state = StuckState::new(names, execution, state);
+        let waiting: Vec<Waiting> = (0..names.ranks()).filter_map(|rank| stuck_state.waiting(rank)).collect();
         let cycle = cycle(&waiting);
         Self { waiting, cycle }
     }
 
-    /// The ranks whose story has to be told.
+    /// The ranks whose steps have to be told.
     pub(super) fn ranks(&self) -> Vec<u16> {
         let all = self.waiting.iter().map(|waiting| waiting.rank);
         if self.waiting.len() > LISTED_MAX && !self.cycle.is_empty() {
@@ -76,7 +76,7 @@ impl Deadlock {
     pub(super) fn summary(&self, names: &Names<'_>) -> String {
         let mut sayings = self.sayings();
         if sayings.len() > SAYINGS_MAX {
-            // What keeps the others comes first: a cycle, or what nobody can end.
+            // The cause comes first: a rank of the cycle, or one whose wait no rank can end.
             let cycle: HashSet<u16> = self.cycle.iter().copied().collect();
             sayings.sort_by_cached_key(|saying| {
                 let is_cause = |rank: &u16| cycle.contains(rank);
@@ -115,7 +115,7 @@ impl Deadlock {
         names.join(" -> ")
     }
 
-    /// What is said of the stuck ranks, equal things once.
+    /// The sentences about the stuck ranks, equal ones once.
     fn sayings(&self) -> Vec<Saying<'_>> {
         let mut sayings = Vec::new();
         for alike in classes(self.waiting.iter(), Waiting::likeness) {
@@ -135,7 +135,7 @@ impl Deadlock {
 }
 
 impl<'a> Saying<'a> {
-    /// Of ranks that wait for the same, at least one, and of others that wait in the same way.
+    /// A sentence about ranks that wait for the same (at least one), and others that wait in the same way.
     fn new(same: &[&'a Waiting], others: &[u16]) -> Self {
         let first = same[0];
         let mut all: Vec<u16> = same.iter().map(|waiting| waiting.rank).collect();

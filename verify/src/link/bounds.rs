@@ -1,17 +1,17 @@
-//! How much can happen. Everything within the bounds is explored.
+//! The bounds of an exploration, within which it is exhaustive.
 
-/// Which machine, and how much happens around it.
+/// The state machine, with the bounds of its environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bounds {
+pub enum LinkBounds {
     /// The handshake.
     Handshake(HandshakeBounds),
     /// Credits.
     Credits(CreditBounds),
-    /// The order of packets that travel by two ways.
+    /// The order of packets that travel by two rails.
     Order(OrderBounds),
 }
 
-impl Bounds {
+impl LinkBounds {
     /// As in a table.
     pub fn name(&self) -> String {
         match self {
@@ -25,9 +25,9 @@ impl Bounds {
 /// Around two handshakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeBounds {
-    /// Ticks without an answer; none is for ever.
+    /// Ticks without an answer before an end gives up; never if none.
     pub patience: Option<u16>,
-    /// Datagrams that are lost; none is any number.
+    /// Datagrams that are lost; any number if none.
     pub losses: Option<u8>,
     /// Datagrams are doubled, any number of times.
     pub doubles: bool,
@@ -38,7 +38,7 @@ pub struct HandshakeBounds {
 }
 
 impl HandshakeBounds {
-    /// Any number of datagrams is lost and doubled, ticks come at any time, and nobody gives up.
+    /// Any number of datagrams is lost and doubled, ticks come at any time, and no end gives up.
     pub const ANY: Self = Self { patience: None, losses: None, doubles: true, prompt: false, packets: 1 };
 
     fn name(&self) -> String {
@@ -52,8 +52,8 @@ impl HandshakeBounds {
         name + if *prompt { ", prompt" } else { ", any delays" }
     }
 
-    /// Whether a peer always answers soon enough: an end gives up when what it tells first, and at each tick of its
-    /// patience, has come to nothing.
+    /// Whether a peer always answers soon enough: an end gives up only when its first datagram, and one at each tick
+    /// of its patience, were all lost.
     pub(super) fn answers_in_time(&self) -> bool {
         match (self.patience, self.losses) {
             (None, _) => true,
@@ -63,29 +63,29 @@ impl HandshakeBounds {
     }
 }
 
-/// How many receive buffers an end has for its peer.
+/// The receive buffers of an end for its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffers {
     /// As many as it may need: a frame that finds none breaks a promise.
     Enough,
-    /// So many less than that, with the same promise.
+    /// So many fewer than [`Self::Enough`], with the same promise.
     Less(u32),
-    /// So many: a frame that finds none waits, as the adapter has its sender wait.
+    /// So many. A frame that finds none waits: the adapter lets its sender wait.
     Few(u32),
 }
 
-/// Around the credits of two ends.
+/// Bounds for the credits of two ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditBounds {
     /// Packets on their way.
     pub window: u16,
-    /// Messages of each end: every number of one end up to this, with every one of the other.
+    /// The most messages of each end: every pair of numbers up to this is explored.
     pub messages: u8,
     /// Receive buffers.
     pub buffers: Buffers,
     /// Buffers that are posted again at once: so many, or all when there is nothing else to do.
     pub batch: u16,
-    /// Whether frames travel by two ways, which keep no order between them.
+    /// Whether frames travel by two rails, which keep no order between them.
     pub two_ways: bool,
 }
 
@@ -102,14 +102,14 @@ impl CreditBounds {
     }
 }
 
-/// Around an end that sends by two ways.
+/// Bounds for an end that sends by two rails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderBounds {
     /// Packets on their way.
     pub window: u16,
     /// Messages of each of two lanes.
     pub messages: u8,
-    /// Writes of one of them that no packet of their own follows, at most.
+    /// The most writes of one lane that no packet of their own follows.
     pub writes: u8,
 }
 

@@ -1,8 +1,8 @@
 //! The credits of two ends, their receive buffers, and the frames between them.
 
 use super::bounds::{Buffers, CreditBounds};
-use super::reached::{Counts, Reached};
-use crate::machine::{Machine, Rule, promises};
+use super::reached::{LinkCounts, LinkCoverPoint};
+use crate::machine::{Machine, RuleType, promises};
 use carrousel_link::{CreditRules, Credits};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -10,42 +10,42 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One, or two that keep no order between them.
+/// The most rails. Two keep no order between them.
 const WAYS: usize = 2;
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum FrameKind {
     /// A message; takes a credit.
     Packet,
     /// Nothing but credits.
     Credits,
-    /// The last word by a way, of an end that has sent all of its messages. Takes none.
+    /// The last frame by a rail, of an end that has sent all of its messages. Takes no credit.
     Goodbye,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Frame {
-    kind: Kind,
-    /// Credits that it gives back.
+    kind: FrameKind,
+    /// Credits that the frame gives back.
     gives: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct End<R> {
+pub(super) struct CreditEnd<R> {
     credits: Credits<R>,
     /// Messages that it has not sent.
     to_send: u8,
-    /// Whether it has said goodbye, by each way.
+    /// By rail: whether it has said goodbye.
     finished: [bool; WAYS],
-    /// Sent to it, by each way, and not taken. Each of them is in a buffer as soon as there is one: that it came there
-    /// later would change nothing but when it could be taken.
+    /// By rail: frames on their way to it. Each is in a buffer as soon as there is one. A later arrival would change
+    /// nothing but when it could be taken.
     coming: [VecDeque<Frame>; WAYS],
-    /// Buffers that were read, and are not posted again.
+    /// Buffers that were read, and are not posted again yet.
     read: u16,
 }
 
-impl<R> End<R> {
+impl<R> CreditEnd<R> {
     fn is_coming(&self) -> usize {
         self.coming.iter().map(VecDeque::len).sum()
     }
@@ -53,44 +53,44 @@ impl<R> End<R> {
 
 /// A broken promise, and at which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Wrong {
+enum CreditViolation {
     Overrun(u8),
     TooMany(u8),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct World<R> {
-    ends: [End<R>; 2],
-    wrong: Option<Wrong>,
+pub(super) struct CreditState<R> {
+    ends: [CreditEnd<R>; 2],
+    violation: Option<CreditViolation>,
 }
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
-    /// An end sends a frame, by a way.
-    Send(u8, Kind, u8),
-    /// An end takes what has come first by a way.
+pub(super) enum CreditAction {
+    /// An end sends a frame by a rail.
+    Send(u8, FrameKind, u8),
+    /// An end takes the oldest frame of a rail.
     Take(u8, u8),
-    /// An end posts all buffers again that it has read.
+    /// An end posts all buffers that it has read again.
     Post(u8),
 }
 
 /// Two ends under the rules `R`.
-pub(super) struct Window<R> {
+pub(super) struct CreditModel<R> {
     bounds: CreditBounds,
-    /// Whether buffers are posted again by whole batches only. That they are exists only in an ablation.
+    /// Whether buffers are posted again in whole batches only, which is an ablation.
     whole_batches: bool,
-    counts: Arc<Counts>,
+    counts: Arc<LinkCounts>,
     rules: PhantomData<R>,
 }
 
-impl<R: CreditRules> Window<R> {
+impl<R: CreditRules> CreditModel<R> {
     pub(super) fn new(bounds: CreditBounds, whole_batches: bool) -> Self {
         Self { bounds, whole_batches, counts: Arc::default(), rules: PhantomData }
     }
 
     fn buffers(&self) -> u32 {
-        // By a second way comes a second goodbye.
+        // A second rail brings a second goodbye.
         let enough = Credits::<R>::buffers(self.bounds.window)
             + u32::from(self.bounds.batch)
             + u32::from(self.bounds.two_ways);
@@ -101,64 +101,64 @@ impl<R: CreditRules> Window<R> {
         }
     }
 
-    fn send(&self, world: &mut World<R>, end: u8, kind: Kind, way: u8) {
-        let this = &mut world.ends[usize::from(end)];
+    fn send(&self, state: &mut CreditState<R>, end: u8, kind: FrameKind, way: u8) {
+        let this = &mut state.ends[usize::from(end)];
         match kind {
-            Kind::Packet => {
-                // It can, or the step would not be there.
+            FrameKind::Packet => {
+                // There is a credit: otherwise the step is not possible.
                 this.credits.spend();
                 this.to_send -= 1;
                 if this.credits.left() == 0 {
-                    self.counts.note(Reached::Spent);
+                    self.counts.note(LinkCoverPoint::Spent);
                 }
             }
-            Kind::Credits => self.counts.note(Reached::Alone),
-            Kind::Goodbye => this.finished[usize::from(way)] = true,
+            FrameKind::Credits => self.counts.note(LinkCoverPoint::Alone),
+            FrameKind::Goodbye => this.finished[usize::from(way)] = true,
         }
         let gives = this.credits.give();
-        if kind == Kind::Packet && gives > 0 {
-            self.counts.note(Reached::Carried);
+        if kind == FrameKind::Packet && gives > 0 {
+            self.counts.note(LinkCoverPoint::Carried);
         }
-        let peer = &mut world.ends[usize::from(1 - end)];
+        let peer = &mut state.ends[usize::from(1 - end)];
         peer.coming[usize::from(way)].push_back(Frame { kind, gives });
         let used = peer.is_coming() as u32 + u32::from(peer.read);
         if used == self.buffers() {
-            self.counts.note(Reached::Full);
+            self.counts.note(LinkCoverPoint::Full);
         }
         if used > self.buffers() {
             if matches!(self.bounds.buffers, Buffers::Few(_)) {
-                self.counts.note(Reached::Waited);
+                self.counts.note(LinkCoverPoint::Waited);
             } else {
-                world.wrong = world.wrong.or(Some(Wrong::Overrun(1 - end)));
+                state.violation = state.violation.or(Some(CreditViolation::Overrun(1 - end)));
             }
         }
     }
 
-    /// As the driver does: the credit is there to be given back while the packet is being looked at, and the
-    /// buffer is posted again behind that.
-    fn take(&self, world: &mut World<R>, end: u8, way: u8) {
-        let this = &mut world.ends[usize::from(end)];
+    /// As the driver does: the credit can be given back while the packet is handled, and the buffer is posted again
+    /// behind that.
+    fn take(&self, state: &mut CreditState<R>, end: u8, way: u8) {
+        let this = &mut state.ends[usize::from(end)];
         let Some(frame) = this.coming[usize::from(way)].pop_front() else { return };
         if way > 0 && !this.coming[0].is_empty() {
-            self.counts.note(Reached::Passed);
+            self.counts.note(LinkCoverPoint::Passed);
         }
         this.read += 1;
-        if frame.kind == Kind::Packet {
+        if frame.kind == FrameKind::Packet {
             this.credits.took();
         }
         if this.credits.given(frame.gives).is_err() {
-            world.wrong = world.wrong.or(Some(Wrong::TooMany(end)));
+            state.violation = state.violation.or(Some(CreditViolation::TooMany(end)));
         }
     }
 }
 
-impl<R: CreditRules + Rule> Model for Window<R> {
-    type State = World<R>;
-    type Action = Action;
+impl<R: CreditRules + RuleType> Model for CreditModel<R> {
+    type State = CreditState<R>;
+    type Action = CreditAction;
 
     /// The two ends are alike: what one has less to send than the other is the same the other way round.
-    fn init_states(&self) -> Vec<World<R>> {
-        let end = |to_send| End {
+    fn init_states(&self) -> Vec<CreditState<R>> {
+        let end = |to_send| CreditEnd {
             credits: Credits::new(self.bounds.window),
             to_send,
             finished: [false; WAYS],
@@ -167,40 +167,39 @@ impl<R: CreditRules + Rule> Model for Window<R> {
         };
         let most = self.bounds.messages;
         let pairs = (0..=most).flat_map(|more| (0..=more).map(move |less| (more, less)));
-        pairs.map(|(more, less)| World { ends: [end(more), end(less)], wrong: None }).collect()
+        pairs.map(|(more, less)| CreditState { ends: [end(more), end(less)], violation: None }).collect()
     }
 
-    fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
-        if self.counts.is_stopped() || world.wrong.is_some() {
+    fn actions(&self, state: &CreditState<R>, actions: &mut Vec<CreditAction>) {
+        if self.counts.is_stopped() || state.violation.is_some() {
             return;
         }
         let last = u8::from(self.bounds.two_ways);
-        for (at, end) in (0..).zip(&world.ends) {
+        for (at, end) in (0..).zip(&state.ends) {
             if end.to_send > 0 && end.credits.clone().spend() {
-                actions.extend((0..=last).map(|way| Action::Send(at, Kind::Packet, way)));
+                actions.extend((0..=last).map(|way| CreditAction::Send(at, FrameKind::Packet, way)));
             }
             // They are what the second way is for.
-            actions.extend(end.credits.owes().then_some(Action::Send(at, Kind::Credits, last)));
+            actions.extend(end.credits.owes().then_some(CreditAction::Send(at, FrameKind::Credits, last)));
             if end.to_send == 0 {
                 let ways = (0..=last).filter(|way| !end.finished[usize::from(*way)]);
-                actions.extend(ways.map(|way| Action::Send(at, Kind::Goodbye, way)));
+                actions.extend(ways.map(|way| CreditAction::Send(at, FrameKind::Goodbye, way)));
             }
-            // What has come first is in a buffer if there is any that is posted; it is read when the last batch
-            // is posted again.
+            // The oldest frame is in a buffer if one is posted; it is read when the last batch is posted again.
             let has_buffer = u32::from(end.read) < self.buffers() && end.read < self.bounds.batch;
             let coming = (0..=last).filter(|way| has_buffer && !end.coming[usize::from(*way)].is_empty());
-            actions.extend(coming.map(|way| Action::Take(at, way)));
+            actions.extend(coming.map(|way| CreditAction::Take(at, way)));
             let may_post = if self.whole_batches { end.read == self.bounds.batch } else { end.read > 0 };
-            actions.extend(may_post.then_some(Action::Post(at)));
+            actions.extend(may_post.then_some(CreditAction::Post(at)));
         }
     }
 
-    fn next_state(&self, world: &World<R>, action: Action) -> Option<World<R>> {
-        let mut next = world.clone();
+    fn next_state(&self, state: &CreditState<R>, action: CreditAction) -> Option<CreditState<R>> {
+        let mut next = state.clone();
         match action {
-            Action::Send(end, kind, way) => self.send(&mut next, end, kind, way),
-            Action::Take(end, way) => self.take(&mut next, end, way),
-            Action::Post(end) => next.ends[usize::from(end)].read = 0,
+            CreditAction::Send(end, kind, way) => self.send(&mut next, end, kind, way),
+            CreditAction::Take(end, way) => self.take(&mut next, end, way),
+            CreditAction::Post(end) => next.ends[usize::from(end)].read = 0,
         }
         Some(next)
     }
@@ -214,52 +213,52 @@ fn name(end: u8) -> &'static str {
     if end == 0 { "A" } else { "B" }
 }
 
-impl<R: CreditRules + Rule> Machine for Window<R> {
-    fn broken(&self, world: &World<R>) -> Option<String> {
-        Some(match world.wrong? {
-            Wrong::Overrun(end) => {
+impl<R: CreditRules + RuleType> Machine for CreditModel<R> {
+    fn broken(&self, state: &CreditState<R>) -> Option<String> {
+        Some(match state.violation? {
+            CreditViolation::Overrun(end) => {
                 format!("no-overrun: a frame finds none of {}'s {} buffers", name(end), self.buffers())
             }
-            Wrong::TooMany(end) => {
+            CreditViolation::TooMany(end) => {
                 format!("honest-credits: {} is given back more than it has spent", name(end))
             }
         })
     }
 
-    fn is_done(&self, world: &World<R>) -> bool {
-        world.ends.iter().all(|end| end.to_send == 0 && end.is_coming() == 0)
+    fn is_done(&self, state: &CreditState<R>) -> bool {
+        state.ends.iter().all(|end| end.to_send == 0 && end.is_coming() == 0)
     }
 
-    /// An application sends all that it has to send; the rest is the driver's.
-    fn is_owed(&self, _: Action) -> bool {
+    /// The application sends all of its messages, and the driver does the rest.
+    fn is_owed(&self, _: CreditAction) -> bool {
         true
     }
 
-    fn line(&self, before: &World<R>, action: Action, after: &World<R>) -> String {
+    fn line(&self, before: &CreditState<R>, action: CreditAction, after: &CreditState<R>) -> String {
         match action {
-            Action::Send(end, kind, way) => {
+            CreditAction::Send(end, kind, way) => {
                 let peer = &after.ends[usize::from(1 - end)];
                 let gives = peer.coming[usize::from(way)].back().map_or(0, |frame| frame.gives);
                 let what = match kind {
-                    Kind::Packet => "a packet",
-                    Kind::Credits => "credits alone",
-                    Kind::Goodbye => "its goodbye",
+                    FrameKind::Packet => "a packet",
+                    FrameKind::Credits => "credits alone",
+                    FrameKind::Goodbye => "its goodbye",
                 };
                 let left = after.ends[usize::from(end)].credits.left();
                 let given = if gives > 0 { format!(", giving {gives} back") } else { String::new() };
                 format!("{} sends {what}{given}; it has {left} credits left", name(end))
             }
-            Action::Take(end, way) => {
+            CreditAction::Take(end, way) => {
                 let frame = before.ends[usize::from(end)].coming[usize::from(way)].front();
                 let what = match frame.map(|frame| frame.kind) {
-                    Some(Kind::Packet) | None => "a packet",
-                    Some(Kind::Credits) => "credits",
-                    Some(Kind::Goodbye) => "a goodbye",
+                    Some(FrameKind::Packet) | None => "a packet",
+                    Some(FrameKind::Credits) => "credits",
+                    Some(FrameKind::Goodbye) => "a goodbye",
                 };
                 let left = after.ends[usize::from(end)].credits.left();
                 format!("{} takes {what}; it has {left} credits left", name(end))
             }
-            Action::Post(end) => {
+            CreditAction::Post(end) => {
                 format!("{} posts {} buffers again", name(end), before.ends[usize::from(end)].read)
             }
         }
@@ -273,9 +272,9 @@ impl<R: CreditRules + Rule> Machine for Window<R> {
         &self.counts.stop
     }
 
-    fn stuck(&self, world: &World<R>) -> String {
+    fn stuck(&self, state: &CreditState<R>) -> String {
         let left: Vec<String> = (0..2)
-            .map(|end| (name(end), &world.ends[usize::from(end)]))
+            .map(|end| (name(end), &state.ends[usize::from(end)]))
             .filter(|(_, end)| end.to_send > 0 || end.is_coming() > 0)
             .map(|(name, end)| format!("{name} has {} to send and {} to take", end.to_send, end.is_coming()))
             .collect();

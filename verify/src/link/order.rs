@@ -1,8 +1,8 @@
-//! Packets of an end that travel to its peer by two ways, and the order in which they are taken.
+//! Packets that travel to a peer by two rails, and the order in which they are taken.
 
 use super::bounds::OrderBounds;
-use super::reached::{Counts, Reached};
-use crate::machine::{Machine, Rule, promises};
+use super::reached::{LinkCounts, LinkCoverPoint};
+use crate::machine::{Machine, RuleType, promises};
 use carrousel_link::{Credits, InOrder, NUMBERS, Numbers, OrderRules, Rules, Way};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Lanes whose packets are in order among themselves; that of writes is the first.
+/// Lanes, within which packets keep order. Writes belong to the first one.
 const LANES: usize = 2;
 const WRITES: usize = 0;
 const WAYS: [Way; 2] = [Way::First, Way::Second];
@@ -37,7 +37,7 @@ enum Item {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Wrong {
+enum OrderViolation {
     /// The packet was taken out of its turn.
     Order(Packet),
     /// The packet was refused, though the sender is honest.
@@ -47,7 +47,7 @@ enum Wrong {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct World<R> {
+pub(super) struct OrderState<R> {
     /// Packets of each lane that were sent, and taken.
     sent: [u8; LANES],
     taken: [u8; LANES],
@@ -60,90 +60,90 @@ pub(super) struct World<R> {
     ways: [VecDeque<Item>; WAYS.len()],
     sender: Credits<Rules>,
     receiver: Credits<Rules>,
-    wrong: Option<Wrong>,
+    violation: Option<OrderViolation>,
 }
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
-    /// A packet of this lane is sent, by this way if it may.
+pub(super) enum OrderAction {
+    /// A packet of this lane is sent, by this rail if it may.
     Send(u8, Way),
     /// A write is posted.
     Write,
-    /// What comes next by this way arrives.
+    /// The oldest item of this rail arrives.
     Arrive(Way),
     /// Credits are given back.
     Give,
 }
 
 /// A sender and a receiver under the rules `R`.
-pub(super) struct Ways<R> {
+pub(super) struct OrderModel<R> {
     bounds: OrderBounds,
-    /// Whether the credit of a packet is given back before its turn. That it is exists only in an ablation.
+    /// Whether the credit of a packet is given back before its turn, which is an ablation.
     credit_early: bool,
-    counts: Arc<Counts>,
+    counts: Arc<LinkCounts>,
     rules: PhantomData<R>,
 }
 
-impl<R: OrderRules> Ways<R> {
+impl<R: OrderRules> OrderModel<R> {
     pub(super) fn new(bounds: OrderBounds, credit_early: bool) -> Self {
         Self { bounds, credit_early, counts: Arc::default(), rules: PhantomData }
     }
 
-    /// As the driver does: one that is early is kept, and one that is not brings those behind it.
-    fn arrive(&self, world: &mut World<R>, way: Way) {
-        let packet = match world.ways[way as usize].pop_front() {
+    /// As the driver does: a packet that is early is kept, and one in its turn releases those behind it.
+    fn arrive(&self, state: &mut OrderState<R>, way: Way) {
+        let packet = match state.ways[way as usize].pop_front() {
             Some(Item::Packet(packet)) => packet,
             Some(Item::Write) => {
-                world.written += 1;
+                state.written += 1;
                 return;
             }
             None => return,
         };
         let lane = usize::from(packet.lane);
         if self.credit_early {
-            world.receiver.took();
+            state.receiver.took();
         }
-        if !world.orders[lane].is_next(packet.number) {
-            self.counts.note(Reached::Early);
-            if world.orders[lane].keep(packet.number, self.bounds.window, packet).is_err() {
-                world.wrong = Some(Wrong::Refused(packet));
+        if !state.orders[lane].is_next(packet.number) {
+            self.counts.note(LinkCoverPoint::Early);
+            if state.orders[lane].keep(packet.number, self.bounds.window, packet).is_err() {
+                state.violation = Some(OrderViolation::Refused(packet));
             }
-            if world.orders[lane].kept() > 1 {
-                self.counts.note(Reached::ManyEarly);
+            if state.orders[lane].kept() > 1 {
+                self.counts.note(LinkCoverPoint::ManyEarly);
             }
             return;
         }
-        if world.orders[1 - lane].kept() > 0 {
-            self.counts.note(Reached::OtherLane);
+        if state.orders[1 - lane].kept() > 0 {
+            self.counts.note(LinkCoverPoint::OtherLane);
         }
-        self.take(world, packet);
-        while let Some(kept) = world.orders[lane].ready() {
-            self.take(world, kept);
+        self.take(state, packet);
+        while let Some(kept) = state.orders[lane].ready() {
+            self.take(state, kept);
         }
     }
 
-    fn take(&self, world: &mut World<R>, packet: Packet) {
+    fn take(&self, state: &mut OrderState<R>, packet: Packet) {
         if !self.credit_early {
-            world.receiver.took();
+            state.receiver.took();
         }
-        let taken = &mut world.taken[usize::from(packet.lane)];
+        let taken = &mut state.taken[usize::from(packet.lane)];
         if *taken != packet.place {
-            world.wrong = world.wrong.or(Some(Wrong::Order(packet)));
+            state.violation = state.violation.or(Some(OrderViolation::Order(packet)));
         }
         *taken += 1;
-        if packet.writes > world.written {
-            world.wrong = world.wrong.or(Some(Wrong::Unwritten(packet)));
+        if packet.writes > state.written {
+            state.violation = state.violation.or(Some(OrderViolation::Unwritten(packet)));
         }
     }
 }
 
-impl<R: OrderRules + Rule> Model for Ways<R> {
-    type State = World<R>;
-    type Action = Action;
+impl<R: OrderRules + RuleType> Model for OrderModel<R> {
+    type State = OrderState<R>;
+    type Action = OrderAction;
 
-    fn init_states(&self) -> Vec<World<R>> {
-        vec![World {
+    fn init_states(&self) -> Vec<OrderState<R>> {
+        vec![OrderState {
             sent: [0; LANES],
             taken: [0; LANES],
             numbers: [(); LANES].map(|()| Numbers::starting_at(FIRST)),
@@ -153,33 +153,33 @@ impl<R: OrderRules + Rule> Model for Ways<R> {
             ways: [const { VecDeque::new() }; WAYS.len()],
             sender: Credits::new(self.bounds.window),
             receiver: Credits::new(self.bounds.window),
-            wrong: None,
+            violation: None,
         }]
     }
 
-    fn actions(&self, world: &World<R>, actions: &mut Vec<Action>) {
-        if self.counts.is_stopped() || world.wrong.is_some() {
+    fn actions(&self, state: &OrderState<R>, actions: &mut Vec<OrderAction>) {
+        if self.counts.is_stopped() || state.violation.is_some() {
             return;
         }
         for lane in 0..LANES as u8 {
-            if world.sent[usize::from(lane)] < self.bounds.messages && world.sender.left() > 0 {
-                actions.extend(WAYS.map(|way| Action::Send(lane, way)));
+            if state.sent[usize::from(lane)] < self.bounds.messages && state.sender.left() > 0 {
+                actions.extend(WAYS.map(|way| OrderAction::Send(lane, way)));
             }
         }
-        actions.extend((world.posted < self.bounds.writes).then_some(Action::Write));
-        let coming = WAYS.into_iter().filter(|way| !world.ways[*way as usize].is_empty());
-        actions.extend(coming.map(Action::Arrive));
-        actions.extend(world.receiver.owes().then_some(Action::Give));
+        actions.extend((state.posted < self.bounds.writes).then_some(OrderAction::Write));
+        let coming = WAYS.into_iter().filter(|way| !state.ways[*way as usize].is_empty());
+        actions.extend(coming.map(OrderAction::Arrive));
+        actions.extend(state.receiver.owes().then_some(OrderAction::Give));
     }
 
-    fn next_state(&self, world: &World<R>, action: Action) -> Option<World<R>> {
-        let mut next = world.clone();
+    fn next_state(&self, state: &OrderState<R>, action: OrderAction) -> Option<OrderState<R>> {
+        let mut next = state.clone();
         match action {
-            Action::Send(lane, wish) => {
+            OrderAction::Send(lane, wish) => {
                 let at = usize::from(lane);
                 let (number, way) = next.numbers[at].next(wish);
                 if way != wish {
-                    self.counts.note(Reached::Bound);
+                    self.counts.note(LinkCoverPoint::Bound);
                 }
                 let writes = if at == WRITES { next.posted } else { 0 };
                 let packet = Packet { lane, place: next.sent[at], number, writes };
@@ -188,14 +188,14 @@ impl<R: OrderRules + Rule> Model for Ways<R> {
                 next.sent[at] += 1;
                 next.ways[way as usize].push_back(Item::Packet(packet));
             }
-            Action::Write => {
+            OrderAction::Write => {
                 next.posted += 1;
                 next.numbers[WRITES].wrote();
                 next.ways[Way::First as usize].push_back(Item::Write);
             }
-            Action::Arrive(way) => self.arrive(&mut next, way),
-            Action::Give => {
-                // That more is given back than was spent is what the other model looks for.
+            OrderAction::Arrive(way) => self.arrive(&mut next, way),
+            OrderAction::Give => {
+                // Whether more credits are given back than were spent is checked by the model of credits.
                 next.sender.given(next.receiver.give()).ok()?;
             }
         }
@@ -220,46 +220,47 @@ impl fmt::Display for Packet {
     }
 }
 
-impl<R: OrderRules + Rule> Machine for Ways<R> {
-    fn broken(&self, world: &World<R>) -> Option<String> {
-        Some(match world.wrong? {
-            Wrong::Order(packet) => format!("in-order: {packet} is taken out of its turn"),
-            Wrong::Unwritten(packet) => {
+impl<R: OrderRules + RuleType> Machine for OrderModel<R> {
+    fn broken(&self, state: &OrderState<R>) -> Option<String> {
+        Some(match state.violation? {
+            OrderViolation::Order(packet) => format!("in-order: {packet} is taken out of its turn"),
+            OrderViolation::Unwritten(packet) => {
                 format!("behind-write: {packet} is taken before a write that was posted before it")
             }
-            Wrong::Refused(packet) => {
+            OrderViolation::Refused(packet) => {
                 format!("window-kept: {packet} is further ahead than a window of {}", self.bounds.window)
             }
         })
     }
 
-    fn is_done(&self, world: &World<R>) -> bool {
-        world.taken.iter().all(|taken| *taken == self.bounds.messages) && world.written == world.posted
+    fn is_done(&self, state: &OrderState<R>) -> bool {
+        state.taken.iter().all(|taken| *taken == self.bounds.messages) && state.written == state.posted
     }
 
-    /// An application sends all that it has to send; the rest is the driver's. It need not write.
-    fn is_owed(&self, action: Action) -> bool {
-        action != Action::Write
+    /// The application sends all of its packets, but need not write; the driver does the rest.
+    fn is_owed(&self, action: OrderAction) -> bool {
+        action != OrderAction::Write
     }
 
-    fn line(&self, before: &World<R>, action: Action, after: &World<R>) -> String {
+    fn line(&self, before: &OrderState<R>, action: OrderAction, after: &OrderState<R>) -> String {
         match action {
-            Action::Send(lane, way) => {
+            OrderAction::Send(lane, way) => {
                 let place = before.sent[usize::from(lane)];
-                let count = |world: &World<R>| world.ways[way as usize].len();
+                let count = |state: &OrderState<R>| state.ways[way as usize].len();
                 let way = if count(after) > count(before) { way } else { Way::First };
                 format!("packet {place} of lane {lane} is sent by the {}", name(way))
             }
-            Action::Write => "a write of lane 0 is posted to the first way".to_owned(),
-            Action::Arrive(way) => {
+            OrderAction::Write => "a write of lane 0 is posted to the first way".to_owned(),
+            OrderAction::Arrive(way) => {
                 let what = match before.ways[way as usize].front() {
                     Some(Item::Packet(packet)) => packet.to_string(),
                     _ => return "the write arrives".to_owned(),
                 };
                 let way = name(way);
-                let count = |world: &World<R>| world.taken.iter().map(|taken| u32::from(*taken)).sum::<u32>();
+                let count =
+                    |state: &OrderState<R>| state.taken.iter().map(|taken| u32::from(*taken)).sum::<u32>();
                 match count(after) - count(before) {
-                    _ if matches!(after.wrong, Some(Wrong::Refused(_))) => {
+                    _ if matches!(after.violation, Some(OrderViolation::Refused(_))) => {
                         format!("{what} comes by the {way}, and cannot be kept")
                     }
                     0 => format!("{what} comes by the {way}, and waits for its turn"),
@@ -267,7 +268,7 @@ impl<R: OrderRules + Rule> Machine for Ways<R> {
                     more => format!("{what} comes by the {way}, and is taken with {} behind it", more - 1),
                 }
             }
-            Action::Give => format!("credits are given back; {} are left", after.sender.left()),
+            OrderAction::Give => format!("credits are given back; {} are left", after.sender.left()),
         }
     }
 
@@ -279,11 +280,11 @@ impl<R: OrderRules + Rule> Machine for Ways<R> {
         &self.counts.stop
     }
 
-    fn stuck(&self, world: &World<R>) -> String {
-        let kept: usize = world.orders.iter().map(InOrder::kept).sum();
+    fn stuck(&self, state: &OrderState<R>) -> String {
+        let kept: usize = state.orders.iter().map(InOrder::kept).sum();
         format!(
             "never-stuck: nothing helps, {kept} packets wait for their turn, and {:?} were taken",
-            world.taken
+            state.taken
         )
     }
 }

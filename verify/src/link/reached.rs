@@ -1,10 +1,10 @@
-//! What an exploration meets.
+//! The situations that an exploration covers.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What an exploration has to meet to say anything.
+/// A situation that an exploration has to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum LinkCoverPoint {
     /// Both ends have begun.
     BothBegan,
     /// A datagram was lost.
@@ -13,11 +13,11 @@ pub enum Reached {
     Doubled,
     /// A datagram has come behind a later one.
     Overtaken,
-    /// An end was up by a packet, before any datagram said so.
+    /// A packet showed an end that it is up, before any datagram did.
     UpByPacket,
     /// An end has given up.
     GivenUp,
-    /// An end that was given up has told.
+    /// An end that was given up has sent a hello.
     LateHello,
     /// A packet has carried credits.
     Carried,
@@ -35,13 +35,13 @@ pub enum Reached {
     Early,
     /// Several packets of a lane wait for their turn.
     ManyEarly,
-    /// A packet has to go by the way of a write.
+    /// A packet has to take the rail of a write.
     Bound,
     /// A packet was taken while one of the other lane waits for its turn.
     OtherLane,
 }
 
-impl Reached {
+impl LinkCoverPoint {
     /// All of them.
     pub const ALL: [Self; 17] = [
         Self::BothBegan,
@@ -87,27 +87,32 @@ impl Reached {
     }
 }
 
-/// How often each was met, and whether the search goes on.
+/// How often each situation was met, and whether the search goes on.
 #[derive(Default)]
-pub(super) struct Counts {
-    met: [AtomicU64; Reached::ALL.len()],
+pub(super) struct LinkCounts {
+    met: [AtomicU64; LinkCoverPoint::ALL.len()],
     /// Explore no further.
     pub(super) stop: AtomicBool,
 }
 
-impl Counts {
-    pub(super) fn note(&self, what: Reached) {
+impl LinkCounts {
+    pub(super) fn note(&self, what: LinkCoverPoint) {
         self.met[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether nothing more is to be explored.
+    /// Whether the search has to end.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The goals that were met.
+    /// The situations that were met.
     pub(super) fn met(&self) -> Vec<(&'static str, u64)> {
         let counts = self.met.iter().map(|count| count.load(Ordering::Relaxed));
-        Reached::ALL.map(Reached::name).into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+        LinkCoverPoint::ALL
+            .map(LinkCoverPoint::name)
+            .into_iter()
+            .zip(counts)
+            .filter(|(_, count)| *count > 0)
+            .collect()
     }
 }

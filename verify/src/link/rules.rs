@@ -1,9 +1,9 @@
 //! The machines with one rule off, by name. Only the checker has them.
 
-use super::bounds::Bounds;
-use super::credits::Window;
-use super::handshake::Pair;
-use super::order::Ways;
+use super::bounds::LinkBounds;
+use super::credits::CreditModel;
+use super::handshake::HandshakeModel;
+use super::order::OrderModel;
 use crate::explore::Limits;
 use crate::machine;
 use crate::outcome::Outcome;
@@ -12,11 +12,11 @@ use carrousel_link::{CreditRules, HandshakeRules, OrderRules, Rules};
 /// The name of the set of rules, in the register.
 pub const SET: &str = "link";
 
-/// A rule of the driver: whom it has given up it does not hear any more.
+/// A rule of the driver: it ignores a peer that it has given up.
 const GIVEN_UP_STAYS: &str = "GIVEN_UP_STAYS";
-/// Another one: buffers that were read are all posted again when there is nothing else to do.
+/// A rule of the driver: with nothing else to do, it posts all buffers again that were read.
 const IDLE_POSTS_ALL: &str = "IDLE_POSTS_ALL";
-/// And another: the credit of a packet that is early is given back when its turn has come.
+/// A rule of the driver: it gives back the credit of an early packet when its turn has come.
 const CREDIT_AT_ITS_TURN: &str = "CREDIT_AT_ITS_TURN";
 
 macro_rules! without {
@@ -58,31 +58,31 @@ macro_rules! without {
         ];
 
         /// Explores all within `bounds` with a rule off. None if the machine has no such rule.
-        pub fn explore_without(rule: &str, bounds: Bounds, limits: &Limits<'_>) -> Option<Outcome> {
+        pub fn explore_without(rule: &str, bounds: LinkBounds, limits: &Limits<'_>) -> Option<Outcome> {
             match bounds {
-                Bounds::Handshake(bounds) => {
+                LinkBounds::Handshake(bounds) => {
                     $(
                         if rule == stringify!($handshake_rule) {
-                            return Some(machine::explore(Pair::<$handshake>::new(bounds, false), limits));
+                            return Some(machine::explore(HandshakeModel::<$handshake>::new(bounds, false), limits));
                         }
                     )*
-                    (rule == GIVEN_UP_STAYS).then(|| machine::explore(Pair::<Rules>::new(bounds, true), limits))
+                    (rule == GIVEN_UP_STAYS).then(|| machine::explore(HandshakeModel::<Rules>::new(bounds, true), limits))
                 }
-                Bounds::Credits(bounds) => {
+                LinkBounds::Credits(bounds) => {
                     $(
                         if rule == stringify!($credit_rule) {
-                            return Some(machine::explore(Window::<$credits>::new(bounds, false), limits));
+                            return Some(machine::explore(CreditModel::<$credits>::new(bounds, false), limits));
                         }
                     )*
-                    (rule == IDLE_POSTS_ALL).then(|| machine::explore(Window::<Rules>::new(bounds, true), limits))
+                    (rule == IDLE_POSTS_ALL).then(|| machine::explore(CreditModel::<Rules>::new(bounds, true), limits))
                 }
-                Bounds::Order(bounds) => {
+                LinkBounds::Order(bounds) => {
                     $(
                         if rule == stringify!($order_rule) {
-                            return Some(machine::explore(Ways::<$order>::new(bounds, false), limits));
+                            return Some(machine::explore(OrderModel::<$order>::new(bounds, false), limits));
                         }
                     )*
-                    (rule == CREDIT_AT_ITS_TURN).then(|| machine::explore(Ways::<Rules>::new(bounds, true), limits))
+                    (rule == CREDIT_AT_ITS_TURN).then(|| machine::explore(OrderModel::<Rules>::new(bounds, true), limits))
                 }
             }
         }
@@ -109,10 +109,12 @@ without! {
 }
 
 /// Explores all within `bounds`, with the rules as they are in production.
-pub fn explore(bounds: Bounds, limits: &Limits<'_>) -> Outcome {
+pub fn explore(bounds: LinkBounds, limits: &Limits<'_>) -> Outcome {
     match bounds {
-        Bounds::Handshake(bounds) => machine::explore(Pair::<Rules>::new(bounds, false), limits),
-        Bounds::Credits(bounds) => machine::explore(Window::<Rules>::new(bounds, false), limits),
-        Bounds::Order(bounds) => machine::explore(Ways::<Rules>::new(bounds, false), limits),
+        LinkBounds::Handshake(bounds) => {
+            machine::explore(HandshakeModel::<Rules>::new(bounds, false), limits)
+        }
+        LinkBounds::Credits(bounds) => machine::explore(CreditModel::<Rules>::new(bounds, false), limits),
+        LinkBounds::Order(bounds) => machine::explore(OrderModel::<Rules>::new(bounds, false), limits),
     }
 }

@@ -1,26 +1,26 @@
-//! How much can happen in an exploration.
+//! The bounds of an exploration.
 
 /// The size of a page, in bytes: that of a size class, so that a message of each number of pages has its own.
 pub(super) const PAGE: u64 = 1 << 10;
 
-/// How a message was asked to travel.
+/// The way in which a message is to be transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum TransferKind {
     /// A small one, which may be copied.
     Small,
     /// A rendezvous.
     Large,
 }
 
-/// How much can happen. Everything within these bounds is explored.
+/// The bounds of an exploration, within which it is exhaustive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct MemoryBounds {
     /// Pages of the application.
     pub pages: u8,
     /// Pages of its longest message. Every range of up to so many pages is a buffer.
     pub longest: u8,
     /// How messages travel.
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [TransferKind],
     /// Send calls at a time.
     pub threads: u8,
     /// Messages.
@@ -35,7 +35,7 @@ pub struct Bounds {
     pub entries: u32,
     /// Pages that are registered at a time.
     pub registered_pages: u64,
-    /// At which use a small buffer is registered.
+    /// The use at which a small buffer is registered, from 1.
     pub uses: u32,
     /// The table of uses has one chain, and so stops growing early.
     pub one_chain: bool,
@@ -43,12 +43,12 @@ pub struct Bounds {
     pub fails: bool,
 }
 
-impl Bounds {
+impl MemoryBounds {
     /// Two pages, one message at a time, each buffer registered at its first use.
     pub const SMALL: Self = Self {
         pages: 2,
         longest: 2,
-        kinds: &[Kind::Small],
+        kinds: &[TransferKind::Small],
         threads: 1,
         sends: 3,
         unmaps: 1,
@@ -65,8 +65,8 @@ impl Bounds {
     pub fn name(&self) -> String {
         let Self { pages, sends, unmaps, moves, writes, entries, .. } = self;
         let kinds = match self.kinds {
-            [Kind::Small] => "small",
-            [Kind::Large] => "large",
+            [TransferKind::Small] => "small",
+            [TransferKind::Large] => "large",
             _ => "small and large",
         };
         let mut name = format!(

@@ -1,28 +1,28 @@
-//! The surroundings of the machine: their bounds, the rules that they keep, and what they have met.
+//! The environment of the state machine: its bounds, the rule that it breaks, and the situations that it has covered.
 
-use super::bounds::Bounds;
+use super::bounds::MemoryBounds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Whether those around the machine keep their rules. What breaks one exists only in ablations.
+/// A rule that the environment breaks. Only ablations have one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Around {
-    /// All do.
-    Right,
+pub(super) enum EnvironmentFault {
+    /// Driver and kernel keep their rules.
+    None,
     /// The driver waits where it should copy.
     DriverWaits,
-    /// The kernel tells of an unmapping some time after it is done.
+    /// The kernel reports an unmapping some time after it is done.
     KernelTellsLate,
 }
 
-/// What an exploration has to meet to say anything.
+/// A situation that an exploration has to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum MemoryCoverPoint {
     /// A small message was copied, its buffer not used often enough.
     Copied,
     /// A message went out through a registration of its own.
     Registered,
-    /// A message went out through a registration that was there.
+    /// A message went out through a registration that existed before.
     Hit,
     /// A registration made room for another one.
     Evicted,
@@ -38,7 +38,7 @@ pub enum Reached {
     Stopped,
 }
 
-impl Reached {
+impl MemoryCoverPoint {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Copied,
@@ -68,37 +68,37 @@ impl Reached {
     }
 }
 
-/// What the threads of an exploration write to.
+/// The status of a search, which all its threads write to.
 #[derive(Default)]
-pub(super) struct Shared {
-    reached: [AtomicU64; Reached::ALL.len()],
+pub(super) struct MemorySearch {
+    reached: [AtomicU64; MemoryCoverPoint::ALL.len()],
     pub(super) is_broken: AtomicBool,
     /// Explore no further.
     pub(super) stop: AtomicBool,
 }
 
-impl Shared {
-    /// How often each thing was met, by its name in tables.
+impl MemorySearch {
+    /// How often each situation was met, by its name in tables.
     pub(super) fn met(&self) -> Vec<(&'static str, u64)> {
-        let count = |what: Reached| self.reached[what as usize].load(Ordering::Relaxed);
-        Reached::ALL.map(|what| (what.name(), count(what))).to_vec()
+        let count = |what: MemoryCoverPoint| self.reached[what as usize].load(Ordering::Relaxed);
+        MemoryCoverPoint::ALL.map(|what| (what.name(), count(what))).to_vec()
     }
 }
 
-/// The application, the driver, the adapter and the kernel.
+/// The application, the driver, the adapter and the kernel around the state machine.
 pub(super) struct Environment {
-    pub(super) bounds: Bounds,
-    pub(super) around: Around,
-    pub(super) shared: Arc<Shared>,
+    pub(super) bounds: MemoryBounds,
+    pub(super) fault: EnvironmentFault,
+    pub(super) shared: Arc<MemorySearch>,
 }
 
 impl Environment {
-    pub(super) fn new(bounds: Bounds, around: Around) -> Self {
-        Self { bounds, around, shared: Arc::default() }
+    pub(super) fn new(bounds: MemoryBounds, fault: EnvironmentFault) -> Self {
+        Self { bounds, fault, shared: Arc::default() }
     }
 
-    /// Counts something that has been met.
-    pub(super) fn reach(&self, what: Reached) {
+    /// Counts a situation that has been met.
+    pub(super) fn reach(&self, what: MemoryCoverPoint) {
         self.shared.reached[what as usize].fetch_add(1, Ordering::Relaxed);
     }
 }

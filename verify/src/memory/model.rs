@@ -1,10 +1,10 @@
 //! The model that stateright explores.
 
-use super::bounds::Bounds;
-use super::environment::{Around, Environment};
-use super::step::{self, Action};
+use super::bounds::MemoryBounds;
+use super::environment::{Environment, EnvironmentFault};
+use super::state::MemoryState;
+use super::step::{self, MemoryAction};
 use super::tell;
-use super::world::World;
 use crate::explore::Limits;
 use crate::outcome::Outcome;
 use carrousel_reuse::{CacheRules, ReuseRules};
@@ -16,25 +16,24 @@ use std::time::Instant;
 
 const PROMISES: &str = "promises";
 
-/// The machine under the rules `C` and `R`, and all that can happen around it.
-pub(super) struct Model<C, R> {
+/// The state machine under the rules `C` and `R`, in its environment.
+pub(super) struct MemoryModel<C, R> {
     environment: Environment,
     rules: PhantomData<(C, R)>,
 }
 
-impl<C: CacheRules, R: ReuseRules> Model<C, R> {
-    pub(super) fn new(bounds: Bounds, around: Around) -> Self {
-        Self { environment: Environment::new(bounds, around), rules: PhantomData }
+impl<C: CacheRules, R: ReuseRules> MemoryModel<C, R> {
+    pub(super) fn new(bounds: MemoryBounds, fault: EnvironmentFault) -> Self {
+        Self { environment: Environment::new(bounds, fault), rules: PhantomData }
     }
 
-    /// Only the first violation counts, so that the report is of the shortest path: stateright keeps the last
-    /// one that it is told of.
-    fn keeps_promises(&self, world: &World<C, R>) -> bool {
-        let is_kept = world.wrong.is_none() && !step::is_stuck(&self.environment, world);
+    /// Only the first violation is reported, so that its path is the shortest: stateright keeps the last one.
+    fn keeps_promises(&self, state: &MemoryState<C, R>) -> bool {
+        let is_kept = state.violation.is_none() && !step::is_stuck(&self.environment, state);
         is_kept || self.environment.shared.is_broken.swap(true, Ordering::Relaxed)
     }
 
-    /// Explores all that can happen.
+    /// Explores all executions.
     pub(super) fn explore(self, limits: &Limits<'_>) -> Outcome {
         let shared = Arc::clone(&self.environment.shared);
         let began = Instant::now();
@@ -56,25 +55,27 @@ impl<C: CacheRules, R: ReuseRules> Model<C, R> {
     }
 }
 
-impl<C: CacheRules, R: ReuseRules> stateright::Model for Model<C, R> {
-    type State = World<C, R>;
-    type Action = Action;
+impl<C: CacheRules, R: ReuseRules> stateright::Model for MemoryModel<C, R> {
+    type State = MemoryState<C, R>;
+    type Action = MemoryAction;
 
     fn init_states(&self) -> Vec<Self::State> {
-        vec![World::new(&self.environment.bounds)]
+        vec![MemoryState::new(&self.environment.bounds)]
     }
 
-    fn actions(&self, world: &Self::State, actions: &mut Vec<Self::Action>) {
-        if world.wrong.is_none() && !self.environment.shared.stop.load(Ordering::Relaxed) {
-            step::actions(&self.environment, world, actions);
+    fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
+        if state.violation.is_none() && !self.environment.shared.stop.load(Ordering::Relaxed) {
+            step::actions(&self.environment, state, actions);
         }
     }
 
-    fn next_state(&self, world: &Self::State, action: Self::Action) -> Option<Self::State> {
-        Some(step::after(&self.environment, world, action))
+    fn next_state(&self, state: &Self::State, action: Self::Action) -> Option<Self::State> {
+        Some(step::after(&self.environment, state, action))
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always(PROMISES, |model: &Self, world: &World<C, R>| model.keeps_promises(world))]
+        vec![Property::always(PROMISES, |model: &Self, state: &MemoryState<C, R>| {
+            model.keeps_promises(state)
+        })]
     }
 }

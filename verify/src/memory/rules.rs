@@ -1,8 +1,8 @@
 //! The machine with one rule off, by name. Only the checker has them.
 
-use super::bounds::Bounds;
-use super::environment::Around;
-use super::model::Model;
+use super::bounds::MemoryBounds;
+use super::environment::EnvironmentFault;
+use super::model::MemoryModel;
 use crate::explore::Limits;
 use crate::outcome::Outcome;
 use carrousel_reuse::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
@@ -10,9 +10,11 @@ use carrousel_reuse::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
 /// The name of the set of rules, in the register.
 pub const SET: &str = "reuse";
 
-/// The rules that are not the machine's: of the driver, and of the kernel.
-const AROUND: [(&str, Around); 2] =
-    [("REFUSED_IS_COPIED", Around::DriverWaits), ("TOLD_BEFORE_REUSE", Around::KernelTellsLate)];
+/// The rules of the driver and of the kernel.
+const ENVIRONMENT_FAULTS: [(&str, EnvironmentFault); 2] = [
+    ("REFUSED_IS_COPIED", EnvironmentFault::DriverWaits),
+    ("TOLD_BEFORE_REUSE", EnvironmentFault::KernelTellsLate),
+];
 
 macro_rules! without {
     (
@@ -36,22 +38,22 @@ macro_rules! without {
 
         /// The rules that can be switched off.
         pub const RULES: &[&str] =
-            &[$(stringify!($cache_rule),)* $(stringify!($reuse_rule),)* AROUND[0].0, AROUND[1].0];
+            &[$(stringify!($cache_rule),)* $(stringify!($reuse_rule),)* ENVIRONMENT_FAULTS[0].0, ENVIRONMENT_FAULTS[1].0];
 
-        /// Explores all within `bounds` with a rule off. None if there is no such rule.
-        pub fn explore_without(rule: &str, bounds: Bounds, limits: &Limits<'_>) -> Option<Outcome> {
+        /// Explores all executions within `bounds` with a rule off. None if there is no such rule.
+        pub fn explore_without(rule: &str, bounds: MemoryBounds, limits: &Limits<'_>) -> Option<Outcome> {
             $(
                 if rule == stringify!($cache_rule) {
-                    return Some(Model::<$cache, AllReuseRules>::new(bounds, Around::Right).explore(limits));
+                    return Some(MemoryModel::<$cache, AllReuseRules>::new(bounds, EnvironmentFault::None).explore(limits));
                 }
             )*
             $(
                 if rule == stringify!($reuse_rule) {
-                    return Some(Model::<AllCacheRules, $reuse>::new(bounds, Around::Right).explore(limits));
+                    return Some(MemoryModel::<AllCacheRules, $reuse>::new(bounds, EnvironmentFault::None).explore(limits));
                 }
             )*
-            let (_, around) = AROUND.into_iter().find(|(name, _)| *name == rule)?;
-            Some(Model::<AllCacheRules, AllReuseRules>::new(bounds, around).explore(limits))
+            let (_, fault) = ENVIRONMENT_FAULTS.into_iter().find(|(name, _)| *name == rule)?;
+            Some(MemoryModel::<AllCacheRules, AllReuseRules>::new(bounds, fault).explore(limits))
         }
     };
 }
@@ -71,7 +73,7 @@ without! {
     }
 }
 
-/// Explores all within `bounds`, with the rules as they are in production.
-pub fn explore(bounds: Bounds, limits: &Limits<'_>) -> Outcome {
-    Model::<AllCacheRules, AllReuseRules>::new(bounds, Around::Right).explore(limits)
+/// Explores all executions within `bounds`, with the rules as they are in production.
+pub fn explore(bounds: MemoryBounds, limits: &Limits<'_>) -> Outcome {
+    MemoryModel::<AllCacheRules, AllReuseRules>::new(bounds, EnvironmentFault::None).explore(limits)
 }

@@ -1,8 +1,8 @@
-//! What can happen, and what one step does.
+//! The actions that are possible in a state, and the effects of each.
 
-use super::bounds::{Kind, PAGE};
-use super::environment::{Around, Environment, Reached};
-use super::world::{Flight, Pages, Sending, Translation, World, Wrong};
+use super::bounds::{PAGE, TransferKind};
+use super::environment::{Environment, EnvironmentFault, MemoryCoverPoint};
+use super::state::{MemoryState, MemoryViolation, Pages, Sending, Translation, Transmission};
 use carrousel_reuse::{
     Acquired, CacheRules, Completion, Deregister, Direct, Path, RegionId, Registration, ReuseRules, Route,
     Span,
@@ -10,11 +10,11 @@ use carrousel_reuse::{
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Action {
+pub(super) enum MemoryAction {
     /// The application sends a buffer.
     Send {
         /// How.
-        kind: Kind,
+        kind: TransferKind,
         /// Which.
         buffer: Pages,
     },
@@ -25,7 +25,7 @@ pub(super) enum Action {
         /// Whether it could.
         well: bool,
     },
-    /// The n-th send call, which was not let in, tries again. Only without a rule.
+    /// The n-th send call, for which there was no room, tries again. Only in an ablation.
     Retry(usize),
     /// The adapter reads the next page of the n-th message.
     Read(usize),
@@ -39,57 +39,65 @@ pub(super) enum Action {
     Map(u8),
     /// The kernel gives a page another frame: a write after a fork, a migration.
     Move(u8),
-    /// The process hears of a page that went. Only without a rule.
+    /// The kernel reports an unmapped page. Only in an ablation.
     Tell(usize),
 }
 
-/// Appends what can happen next.
+/// Appends the actions that are possible in a state.
 pub(super) fn actions<C: CacheRules, R: ReuseRules>(
     environment: &Environment,
-    world: &World<C, R>,
-    actions: &mut Vec<Action>,
+    state: &MemoryState<C, R>,
+    actions: &mut Vec<MemoryAction>,
 ) {
     let bounds = &environment.bounds;
     let pages = 0..bounds.pages;
-    if world.sends > 0 && world.sending.len() < usize::from(bounds.threads) {
+    if state.sends > 0 && state.sending.len() < usize::from(bounds.threads) {
         for kind in bounds.kinds {
             let buffers = pages.clone().flat_map(|first| {
                 (1..=bounds.longest.min(bounds.pages - first)).map(move |len| Pages { first, len })
             });
-            let can_be_sent = |buffer: &Pages| buffer.iter().all(|page| world.is_mapped(page));
-            actions.extend(buffers.filter(can_be_sent).map(|buffer| Action::Send { kind: *kind, buffer }));
+            let can_be_sent = |buffer: &Pages| buffer.iter().all(|page| state.is_mapped(page));
+            actions
+                .extend(buffers.filter(can_be_sent).map(|buffer| MemoryAction::Send { kind: *kind, buffer }));
         }
     }
-    for (at, sending) in world.sending.iter().enumerate() {
+    for (at, sending) in state.sending.iter().enumerate() {
         if sending.region.is_some() {
-            actions.push(Action::Answer { sending: at, well: true });
-            actions.extend(bounds.fails.then_some(Action::Answer { sending: at, well: false }));
-        } else if !world.machine.reuse().is_stopped() {
-            actions.push(Action::Retry(at));
+            actions.push(MemoryAction::Answer { sending: at, well: true });
+            actions.extend(bounds.fails.then_some(MemoryAction::Answer { sending: at, well: false }));
+        } else if !state.machine.reuse().is_stopped() {
+            actions.push(MemoryAction::Retry(at));
         }
     }
-    for (at, flight) in world.flights.iter().enumerate() {
-        actions.push(if flight.read < flight.buffer.len { Action::Read(at) } else { Action::Done(at) });
-    }
-    actions.extend((0..world.untold.len()).map(Action::Tell));
-    for page in pages {
-        let is_free = !world.is_being_sent(page);
-        if world.is_mapped(page) {
-            actions.extend((is_free && world.writes > 0).then_some(Action::Write(page)));
-            actions.extend((is_free && world.unmaps > 0).then_some(Action::Unmap(page)));
-            actions.extend((world.moves > 0).then_some(Action::Move(page)));
+    for (at, transmission) in state.transmissions.iter().enumerate() {
+        actions.push(if transmission.read < transmission.buffer.len {
+            MemoryAction::Read(at)
         } else {
-            actions.push(Action::Map(page));
+            MemoryAction::Done(at)
+        });
+    }
+    actions.extend((0..state.untold.len()).map(MemoryAction::Tell));
+    for page in pages {
+        let is_free = !state.is_being_sent(page);
+        if state.is_mapped(page) {
+            actions.extend((is_free && state.writes > 0).then_some(MemoryAction::Write(page)));
+            actions.extend((is_free && state.unmaps > 0).then_some(MemoryAction::Unmap(page)));
+            actions.extend((state.moves > 0).then_some(MemoryAction::Move(page)));
+        } else {
+            actions.push(MemoryAction::Map(page));
         }
     }
 }
 
-/// Whether a call waits, and nothing else can happen.
-pub(super) fn is_stuck<C: CacheRules, R: ReuseRules>(environment: &Environment, world: &World<C, R>) -> bool {
+/// Whether a call waits, and no action is possible.
+pub(super) fn is_stuck<C: CacheRules, R: ReuseRules>(
+    environment: &Environment,
+    state: &MemoryState<C, R>,
+) -> bool {
     let mut possible = Vec::new();
-    let is_waiting = !world.sending.is_empty() || !world.flights.is_empty();
+    let is_waiting = !state.sending.is_empty() || !state.transmissions.is_empty();
     if is_waiting {
-        actions(environment, world, &mut possible);
+        actions(environment, state, &mut possible);
     }
     is_waiting && possible.is_empty()
 }
@@ -97,138 +105,138 @@ pub(super) fn is_stuck<C: CacheRules, R: ReuseRules>(environment: &Environment, 
 /// The state after a step.
 pub(super) fn after<C: CacheRules, R: ReuseRules>(
     environment: &Environment,
-    world: &World<C, R>,
-    action: Action,
-) -> World<C, R> {
-    let mut next = world.clone();
-    let world = &mut next;
+    state: &MemoryState<C, R>,
+    action: MemoryAction,
+) -> MemoryState<C, R> {
+    let mut next = state.clone();
+    let state = &mut next;
     match action {
-        Action::Send { kind, buffer } => {
-            world.sends -= 1;
-            send(environment, world, kind, buffer);
+        MemoryAction::Send { kind, buffer } => {
+            state.sends -= 1;
+            send(environment, state, kind, buffer);
         }
-        Action::Answer { sending, well } => {
-            let sending = world.sending.remove(sending);
+        MemoryAction::Answer { sending, well } => {
+            let sending = state.sending.remove(sending);
             if let Some(region) = sending.region {
-                answer(environment, world, &sending, region, well);
+                answer(environment, state, &sending, region, well);
             }
         }
-        Action::Retry(sending) => {
-            let Sending { kind, buffer, .. } = world.sending.remove(sending);
-            send(environment, world, kind, buffer);
+        MemoryAction::Retry(sending) => {
+            let Sending { kind, buffer, .. } = state.sending.remove(sending);
+            send(environment, state, kind, buffer);
         }
-        Action::Read(flight) => read(world, flight),
-        Action::Done(flight) => {
-            let flight = world.flights.remove(flight);
+        MemoryAction::Read(transmission) => read(state, transmission),
+        MemoryAction::Done(transmission) => {
+            let transmission = state.transmissions.remove(transmission);
             let mut work = Vec::new();
-            if let Err(misuse) = world.machine.release(flight.region, &mut work) {
-                world.fail(Wrong::Misuse(misuse));
+            if let Err(misuse) = state.machine.release(transmission.region, &mut work) {
+                state.fail(MemoryViolation::Misuse(misuse));
             }
-            deregister(world, &work);
+            deregister(state, &work);
         }
-        Action::Write(page) => {
-            world.writes -= 1;
-            world.token += 1;
-            if let Some(frame) = world.pages[usize::from(page)] {
-                world.frames[usize::from(frame)] = world.token;
+        MemoryAction::Write(page) => {
+            state.writes -= 1;
+            state.token += 1;
+            if let Some(frame) = state.pages[usize::from(page)] {
+                state.frames[usize::from(frame)] = state.token;
             }
         }
-        Action::Unmap(page) => {
-            world.unmaps -= 1;
-            if environment.around == Around::KernelTellsLate {
-                world.untold.push(page);
+        MemoryAction::Unmap(page) => {
+            state.unmaps -= 1;
+            if environment.fault == EnvironmentFault::KernelTellsLate {
+                state.untold.push(page);
             } else {
-                invalidate(environment, world, page);
+                invalidate(environment, state, page);
             }
-            world.pages[usize::from(page)] = None;
+            state.pages[usize::from(page)] = None;
         }
-        Action::Map(page) => {
-            world.token += 1;
-            let frame = world.take_frame(world.token);
-            world.pages[usize::from(page)] = Some(frame);
+        MemoryAction::Map(page) => {
+            state.token += 1;
+            let frame = state.take_frame(state.token);
+            state.pages[usize::from(page)] = Some(frame);
         }
-        Action::Tell(at) => {
-            let page = world.untold.remove(at);
-            invalidate(environment, world, page);
+        MemoryAction::Tell(at) => {
+            let page = state.untold.remove(at);
+            invalidate(environment, state, page);
         }
-        Action::Move(page) => {
-            world.moves -= 1;
-            invalidate(environment, world, page);
-            let frame = world.take_frame(world.content(page));
-            world.pages[usize::from(page)] = Some(frame);
+        MemoryAction::Move(page) => {
+            state.moves -= 1;
+            invalidate(environment, state, page);
+            let frame = state.take_frame(state.content(page));
+            state.pages[usize::from(page)] = Some(frame);
         }
     }
-    world.free_frames();
+    state.free_frames();
     next
 }
 
 fn send<C: CacheRules, R: ReuseRules>(
     environment: &Environment,
-    world: &mut World<C, R>,
-    kind: Kind,
+    state: &mut MemoryState<C, R>,
+    kind: TransferKind,
     buffer: Pages,
 ) {
     let mut work = Vec::new();
-    let was_stopped = world.machine.reuse().is_stopped();
+    let was_stopped = state.machine.reuse().is_stopped();
     let mut register = None;
     match kind {
-        Kind::Small => {
+        TransferKind::Small => {
             let route =
-                world.machine.transfer(buffer.address(), buffer.bytes(), Path::EagerByWrite, &mut work);
+                state.machine.transfer(buffer.address(), buffer.bytes(), Path::EagerByWrite, &mut work);
             match route {
                 Route::Copy if was_stopped => {
-                    environment.reach(Reached::Stopped);
-                    if environment.around == Around::DriverWaits {
-                        world.sending.push(Sending { kind, buffer, region: None });
+                    environment.reach(MemoryCoverPoint::Stopped);
+                    if environment.fault == EnvironmentFault::DriverWaits {
+                        state.sending.push(Sending { kind, buffer, region: None });
                     }
                 }
-                Route::Copy => environment.reach(Reached::Copied),
-                Route::Direct(region) => hit(environment, world, region, buffer),
+                Route::Copy => environment.reach(MemoryCoverPoint::Copied),
+                Route::Direct(region) => hit(environment, state, region, buffer),
                 Route::Register(region, pages) => register = Some((region, pages)),
             }
         }
-        Kind::Large => match world.machine.acquire(buffer.span(), &mut work) {
-            Acquired::Hit(region) => hit(environment, world, region, buffer),
+        TransferKind::Large => match state.machine.acquire(buffer.span(), &mut work) {
+            Acquired::Hit(region) => hit(environment, state, region, buffer),
             Acquired::Register(region, pages) => register = Some((region, pages)),
-            // It is sent from memory that is registered for this message, or copied.
-            Acquired::Refused(_) => environment.reach(Reached::Refused),
+            // The driver sends it from memory that it registers for this message alone, or copies it.
+            Acquired::Refused(_) => environment.reach(MemoryCoverPoint::Refused),
         },
     }
     if !work.is_empty() {
-        environment.reach(Reached::Evicted);
+        environment.reach(MemoryCoverPoint::Evicted);
     }
-    deregister(world, &work);
+    deregister(state, &work);
     if let Some((region, pages)) = register {
-        world.sending.push(Sending { kind, buffer, region: Some(region) });
-        translate(world, region, pages);
+        state.sending.push(Sending { kind, buffer, region: Some(region) });
+        translate(state, region, pages);
     }
 }
 
-/// The adapter looks the frames of some pages up.
-fn translate<C: CacheRules, R: ReuseRules>(world: &mut World<C, R>, region: RegionId, span: Span) {
+/// The adapter looks up the frames of some pages.
+fn translate<C: CacheRules, R: ReuseRules>(state: &mut MemoryState<C, R>, region: RegionId, span: Span) {
     let pages = Pages::of(span);
     let frames =
-        pages.iter().filter_map(|page| world.pages.get(usize::from(page)).copied().flatten()).collect();
+        pages.iter().filter_map(|page| state.pages.get(usize::from(page)).copied().flatten()).collect();
     let index = region.index as usize;
-    if world.translations.len() <= index {
-        world.translations.resize(index + 1, None);
+    if state.translations.len() <= index {
+        state.translations.resize(index + 1, None);
     }
-    world.translations[index] = Some(Translation { region, pages, frames, is_pinned: false });
+    state.translations[index] = Some(Translation { region, pages, frames, is_pinned: false });
 }
 
 fn answer<C: CacheRules, R: ReuseRules>(
     environment: &Environment,
-    world: &mut World<C, R>,
+    state: &mut MemoryState<C, R>,
     sending: &Sending,
     region: RegionId,
     well: bool,
 ) {
-    let translation = &mut world.translations[region.index as usize];
+    let translation = &mut state.translations[region.index as usize];
     if !well {
-        environment.reach(Reached::Failed);
+        environment.reach(MemoryCoverPoint::Failed);
         *translation = None;
-        if let Err(misuse) = world.machine.failed(region) {
-            world.fail(Wrong::Misuse(misuse));
+        if let Err(misuse) = state.machine.failed(region) {
+            state.fail(MemoryViolation::Misuse(misuse));
         }
         return;
     }
@@ -236,92 +244,96 @@ fn answer<C: CacheRules, R: ReuseRules>(
         translation.is_pinned = true;
     }
     let mut work = Vec::new();
-    let answer = world.machine.registered(region, &mut work);
-    deregister(world, &work);
+    let answer = state.machine.registered(region, &mut work);
+    deregister(state, &work);
     match answer {
         Ok(Registration::Usable) => {
-            environment.reach(Reached::Registered);
-            post(world, region, sending.buffer);
+            environment.reach(MemoryCoverPoint::Registered);
+            post(state, region, sending.buffer);
         }
         Ok(Registration::Stale) => {
-            environment.reach(Reached::Stale);
+            environment.reach(MemoryCoverPoint::Stale);
             // A small message is copied now.
-            if sending.kind == Kind::Large {
-                send(environment, world, sending.kind, sending.buffer);
+            if sending.kind == TransferKind::Large {
+                send(environment, state, sending.kind, sending.buffer);
             }
         }
-        Err(misuse) => world.fail(Wrong::Misuse(misuse)),
+        Err(misuse) => state.fail(MemoryViolation::Misuse(misuse)),
     }
 }
 
 fn hit<C: CacheRules, R: ReuseRules>(
     environment: &Environment,
-    world: &mut World<C, R>,
+    state: &mut MemoryState<C, R>,
     region: RegionId,
     buffer: Pages,
 ) {
-    environment.reach(Reached::Hit);
-    post(world, region, buffer);
+    environment.reach(MemoryCoverPoint::Hit);
+    post(state, region, buffer);
 }
 
-/// The message goes out from its buffer, as far as it has been read.
-fn post<C: CacheRules, R: ReuseRules>(world: &mut World<C, R>, region: RegionId, buffer: Pages) {
-    match world.translation(region).map(|translation| translation.pages) {
-        None => world.fail(Wrong::NotRegistered { region }),
+/// Posts a message: the adapter reads it from its buffer from now on.
+fn post<C: CacheRules, R: ReuseRules>(state: &mut MemoryState<C, R>, region: RegionId, buffer: Pages) {
+    match state.translation(region).map(|translation| translation.pages) {
+        None => state.fail(MemoryViolation::NotRegistered { region }),
         Some(pages) => {
             if let Some(page) = buffer.iter().find(|page| !pages.has(*page)) {
-                world.fail(Wrong::NotCovered { region, page });
+                state.fail(MemoryViolation::NotCovered { region, page });
             }
         }
     }
-    let posted = buffer.iter().map(|page| world.content(page)).collect();
+    let posted = buffer.iter().map(|page| state.content(page)).collect();
     let is_complete = Direct::<C, R>::COMPLETION == Completion::WhenPosted;
-    world.flights.push(Flight { region, buffer, posted, read: 0, is_complete });
+    state.transmissions.push(Transmission { region, buffer, posted, read: 0, is_complete });
 }
 
-fn read<C: CacheRules, R: ReuseRules>(world: &mut World<C, R>, flight: usize) {
-    let flight = &mut world.flights[flight];
-    let (region, page) = (flight.region, flight.buffer.first + flight.read);
-    let posted = flight.posted[usize::from(flight.read)];
-    flight.read += 1;
-    let Some(translation) = world.translation(region) else {
-        return world.fail(Wrong::NotRegistered { region });
+fn read<C: CacheRules, R: ReuseRules>(state: &mut MemoryState<C, R>, transmission: usize) {
+    let transmission = &mut state.transmissions[transmission];
+    let (region, page) = (transmission.region, transmission.buffer.first + transmission.read);
+    let posted = transmission.posted[usize::from(transmission.read)];
+    transmission.read += 1;
+    let Some(translation) = state.translation(region) else {
+        return state.fail(MemoryViolation::NotRegistered { region });
     };
     let at = page.checked_sub(translation.pages.first).map(usize::from);
     let Some(frame) = at.and_then(|at| translation.frames.get(at)) else {
-        return world.fail(Wrong::NotCovered { region, page });
+        return state.fail(MemoryViolation::NotCovered { region, page });
     };
-    if world.frames.get(usize::from(*frame)) != Some(&posted) {
-        world.fail(Wrong::OtherBytes { page });
+    if state.frames.get(usize::from(*frame)) != Some(&posted) {
+        state.fail(MemoryViolation::OtherBytes { page });
     }
 }
 
-/// The process hears that a page goes, while its frame is still there.
-fn invalidate<C: CacheRules, R: ReuseRules>(environment: &Environment, world: &mut World<C, R>, page: u8) {
+/// The kernel reports that a page is unmapped, while its frame is still there.
+fn invalidate<C: CacheRules, R: ReuseRules>(
+    environment: &Environment,
+    state: &mut MemoryState<C, R>,
+    page: u8,
+) {
     let Some(span) = Span::new(u64::from(page) * PAGE, PAGE) else { return };
     let mut work = Vec::new();
-    world.machine.invalidate(span, &mut work);
-    let has_page = |flight: &Flight| {
-        world.translation(flight.region).is_some_and(|translation| translation.pages.has(page))
+    state.machine.invalidate(span, &mut work);
+    let has_page = |transmission: &Transmission| {
+        state.translation(transmission.region).is_some_and(|translation| translation.pages.has(page))
     };
-    if world.flights.iter().any(has_page) {
-        environment.reach(Reached::InvalidatedInUse);
+    if state.transmissions.iter().any(has_page) {
+        environment.reach(MemoryCoverPoint::InvalidatedInUse);
     }
-    deregister(world, &work);
+    deregister(state, &work);
 }
 
-fn deregister<C: CacheRules, R: ReuseRules>(world: &mut World<C, R>, work: &[Deregister]) {
+fn deregister<C: CacheRules, R: ReuseRules>(state: &mut MemoryState<C, R>, work: &[Deregister]) {
     for Deregister(region) in work {
-        if world.flights.iter().any(|flight| flight.region == *region) {
-            world.fail(Wrong::DeregisteredInUse { region: *region });
+        if state.transmissions.iter().any(|transmission| transmission.region == *region) {
+            state.fail(MemoryViolation::DeregisteredInUse { region: *region });
         }
-        match world.translations.get_mut(region.index as usize) {
+        match state.translations.get_mut(region.index as usize) {
             Some(translation) if translation.is_some() => *translation = None,
-            _ => world.fail(Wrong::NotRegistered { region: *region }),
+            _ => state.fail(MemoryViolation::NotRegistered { region: *region }),
         }
     }
     // So that states that differ in nothing else are one.
-    while let Some(None) = world.translations.last() {
-        world.translations.pop();
+    while let Some(None) = state.translations.last() {
+        state.translations.pop();
     }
 }

@@ -5,7 +5,7 @@ use crate::action::Action;
 use crate::reduce;
 use crate::state::State;
 use crate::step;
-use crate::violation::Wrong;
+use crate::violation::Violation;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use stateright::Property;
@@ -14,7 +14,8 @@ use std::sync::atomic::Ordering;
 /// The name of the property that the library keeps its promises, whatever the program does.
 pub const PROMISES: &str = "promises";
 
-/// The promises, and a property for each check: stateright wants functions, which can hold no check.
+/// A property for the promises and one for each check. stateright takes plain functions, which capture no check;
+/// hence the macro.
 macro_rules! properties {
     ($model:ty, $state:ty, $promises:expr, $holds:expr) => {
         properties!(@all $model, $state, $promises, $holds; DeadlockFreedom, MatchingOrder, BufferSafety,
@@ -32,26 +33,26 @@ macro_rules! properties {
 pub(crate) use properties;
 
 impl<P: Protocol> Model<P> {
-    /// Whether the library has kept its promises in a state. As for checks, only the first breach counts.
+    /// Whether the library has kept its promises in a state. As with checks, only the first breach is reported.
     pub(crate) fn keeps_promises(&self, state: &State<P>) -> bool {
-        if !state.wrong.iter().any(Wrong::is_fatal) {
+        if !state.violations.iter().any(Violation::is_fatal) {
             return true;
         }
         self.found(None);
         self.shared.broken.swap(true, Ordering::Relaxed)
     }
 
-    /// Ends the search if it is for this.
+    /// Ends the search if this is its goal.
     fn found(&self, check: Option<Check>) {
         if self.focus.is_some_and(|focus| focus.check == check) {
             self.shared.stop.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Whether a check holds in a state. Only the first violation counts, so that the report is of the
-    /// shortest path: stateright keeps the last one that it is told of.
+    /// Whether a check holds in a state. Only the first violation is reported, so that its path is the shortest:
+    /// stateright keeps the last one.
     pub(crate) fn holds(&self, state: &State<P>, check: Check) -> bool {
-        if !state.wrong.iter().any(|wrong| wrong.check == check) {
+        if !state.violations.iter().any(|violation| violation.check == check) {
             return true;
         }
         self.found(Some(check));
@@ -70,7 +71,7 @@ impl<P: Protocol> stateright::Model for Model<P> {
 
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
         let expanded = self.shared.expanded.fetch_add(1, Ordering::Relaxed);
-        if self.shared.stop.load(Ordering::Relaxed) || state.wrong.iter().any(Wrong::is_fatal) {
+        if self.shared.stop.load(Ordering::Relaxed) || state.violations.iter().any(Violation::is_fatal) {
             return;
         }
         if self.focus.is_some_and(|focus| expanded >= focus.most)
@@ -87,7 +88,7 @@ impl<P: Protocol> stateright::Model for Model<P> {
     }
 
     fn next_state(&self, state: &Self::State, action: Self::Action) -> Option<Self::State> {
-        // One state of very many ranks may have more successors than there is memory for.
+        // A state of very many ranks may have more successors than fit into memory.
         (!self.shared.stop.load(Ordering::Relaxed)).then(|| step::after(self, state, action))
     }
 

@@ -1,4 +1,4 @@
-//! How much can happen, and the programs within these bounds.
+//! The bounds of an exploration, and the programs within them.
 
 use carrousel_rank::{Tag, TagSelector, cost, mpi};
 
@@ -7,18 +7,18 @@ pub(super) const EAGER: u64 = 1;
 
 /// The programs that are explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ProgressBounds {
     /// Messages that are sent.
     pub sends: usize,
     /// Receives.
     pub receives: usize,
     /// Tags; receives of any tag as well if there are several.
     pub tags: u32,
-    /// Eager messages that the receiver has room for; none is any number.
+    /// Eager messages that the receiver has room for; any number if none.
     pub window: Option<u64>,
 }
 
-impl Bounds {
+impl ProgressBounds {
     /// As in a table.
     pub fn name(&self) -> String {
         let Self { sends, receives, tags, window } = self;
@@ -27,25 +27,25 @@ impl Bounds {
         format!("{sends} x {receives}, {tags}, eager and rendezvous{window}")
     }
 
-    /// The option of the ranks.
+    /// The option `eager_window` of the ranks.
     pub(super) fn eager_window(&self) -> u64 {
         self.window.map_or(u64::MAX, |messages| messages * cost(EAGER))
     }
 
     /// All programs of these numbers of calls.
-    pub(super) fn programs(&self) -> Vec<Program> {
+    pub(super) fn programs(&self) -> Vec<PairProgram> {
         let lens = [EAGER, EAGER + 1];
-        let sends: Vec<Message> =
-            (0..self.tags).flat_map(|tag| lens.map(|len| Message { tag: mpi::tag(tag), len })).collect();
+        let sends: Vec<SendCall> =
+            (0..self.tags).flat_map(|tag| lens.map(|len| SendCall { tag: mpi::tag(tag), len })).collect();
         let named = (0..self.tags).map(|tag| mpi::selector(Some(tag)));
         let any = (self.tags > 1).then_some(mpi::ANY_TAG);
-        let receives: Vec<Posted> =
-            named.chain(any).flat_map(|tag| lens.map(|len| Posted { tag, len })).collect();
+        let receives: Vec<ReceiveCall> =
+            named.chain(any).flat_map(|tag| lens.map(|len| ReceiveCall { tag, len })).collect();
         let all = lists(&sends, self.sends);
         let pairs = all.iter().flat_map(|sends| {
             lists(&receives, self.receives)
                 .into_iter()
-                .map(move |receives| Program::new(sends.clone(), receives))
+                .map(move |receives| PairProgram::new(sends.clone(), receives))
         });
         pairs.collect()
     }
@@ -63,31 +63,31 @@ fn lists<T: Clone>(kinds: &[T], length: usize) -> Vec<Vec<T>> {
 
 /// A message that is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct SendCall {
     pub(super) tag: Tag,
     pub(super) len: u64,
 }
 
 /// A receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Posted {
+pub(super) struct ReceiveCall {
     pub(super) tag: TagSelector,
     pub(super) len: u64,
 }
 
-/// What the two ranks call.
+/// The calls of the two ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Program {
-    pub(super) sends: Vec<Message>,
-    pub(super) receives: Vec<Posted>,
-    /// Of each receive: its message. With one sender it depends on the order of calls at each end only.
+pub(super) struct PairProgram {
+    pub(super) sends: Vec<SendCall>,
+    pub(super) receives: Vec<ReceiveCall>,
+    /// By receive: its message. With one sender, it depends only on the order of calls at each end.
     partners: Vec<Option<usize>>,
 }
 
-impl Program {
-    fn new(sends: Vec<Message>, receives: Vec<Posted>) -> Self {
+impl PairProgram {
+    fn new(sends: Vec<SendCall>, receives: Vec<ReceiveCall>) -> Self {
         let mut free: Vec<usize> = (0..sends.len()).collect();
-        let partner = |receive: &Posted| {
+        let partner = |receive: &ReceiveCall| {
             let at = free.iter().position(|send| receive.tag.matches(sends[*send].tag))?;
             Some(free.remove(at))
         };
@@ -95,7 +95,7 @@ impl Program {
         Self { sends, receives, partners }
     }
 
-    /// Whether both are a rendezvous, so that their data can move while the ranks compute.
+    /// Whether the two make a rendezvous, whose data can move while the ranks compute.
     pub(super) fn is_rendezvous(&self, send: usize, receive: usize) -> bool {
         self.sends[send].len > EAGER && self.receives[receive].len > EAGER
     }

@@ -1,8 +1,8 @@
-//! A sender and a receiver, and what is between them.
+//! The model: a sender, a receiver, and the packets between them.
 
-use super::bounds::{Bounds, EAGER, Program};
+use super::bounds::{EAGER, PairProgram, ProgressBounds};
+use super::state::{PairAction, PairEnd, PairState, RECEIVER, SENDER};
 use super::tell;
-use super::world::{Action, End, RECEIVER, SENDER, World};
 use crate::machine::{Machine, promises};
 use carrousel_rank::{
     Call, Communicator, Event, Handle, Job, Memory, Options, Packet, Protocol, Rank, RankId, Receive, Send,
@@ -15,18 +15,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The programs within some bounds under `P`.
-pub(super) struct Pairs<P: Protocol> {
-    pub(super) programs: Vec<Program>,
+pub(super) struct PairModel<P: Protocol> {
+    pub(super) programs: Vec<PairProgram>,
     window: u64,
-    /// Whether initial progress takes in only the first arrival. Only an ablation's does.
+    /// Whether initial progress takes in only the first arrival, which is an ablation.
     takes_one: bool,
-    counts: Arc<Counts>,
+    counts: Arc<PairCounts>,
     protocol: PhantomData<P>,
 }
 
-/// How often something was met, and whether the search goes on.
+/// How often each situation was met, and whether the search goes on.
 #[derive(Debug, Default)]
-struct Counts {
+struct PairCounts {
     written: AtomicU64,
     read: AtomicU64,
     crossed: AtomicU64,
@@ -36,7 +36,7 @@ struct Counts {
     stop: AtomicBool,
 }
 
-/// What an exploration meets: calls that post their transfer, as both orders have it; calls that miss what is
+/// The situations that an exploration covers: calls that post a write or a read; calls whose partner's packet is
 /// still on its way; arrivals behind others; and small messages for which there is no room.
 pub(super) const REACHED: [&str; 5] = ["written", "read", "crossed", "behind others", "no room"];
 
@@ -44,8 +44,8 @@ fn memory() -> Memory {
     Memory { address: 0, key: 0 }
 }
 
-impl<P: Protocol> Pairs<P> {
-    pub(super) fn new(bounds: Bounds, takes_one: bool) -> Self {
+impl<P: Protocol> PairModel<P> {
+    pub(super) fn new(bounds: ProgressBounds, takes_one: bool) -> Self {
         Self {
             programs: bounds.programs(),
             window: bounds.eager_window(),
@@ -55,13 +55,13 @@ impl<P: Protocol> Pairs<P> {
         }
     }
 
-    pub(super) fn program(&self, world: &World<P>) -> &Program {
-        &self.programs[world.program as usize]
+    pub(super) fn program(&self, state: &PairState<P>) -> &PairProgram {
+        &self.programs[state.program as usize]
     }
 
     /// The next call of a rank.
-    pub(super) fn next_call(&self, world: &World<P>, end: usize) -> Option<Call> {
-        let (program, at) = (self.program(world), world.ends[end].calls.len());
+    pub(super) fn next_call(&self, state: &PairState<P>, end: usize) -> Option<Call> {
+        let (program, at) = (self.program(state), state.ends[end].calls.len());
         let communicator = Communicator::WORLD;
         let memory = memory();
         if end == SENDER {
@@ -77,39 +77,39 @@ impl<P: Protocol> Pairs<P> {
 
     /// The peer's request that the next call of a rank moves data with, if both are a rendezvous, and its RTS or RTR has
     /// arrived.
-    fn partner(&self, world: &World<P>, end: usize) -> Option<Handle> {
-        let (program, at) = (self.program(world), world.ends[end].calls.len());
+    fn partner(&self, state: &PairState<P>, end: usize) -> Option<Handle> {
+        let (program, at) = (self.program(state), state.ends[end].calls.len());
         let (send, receive) =
             if end == SENDER { (at, program.receive_of(at)?) } else { (program.send_of(at)?, at) };
         let theirs = if end == SENDER { receive } else { send };
-        let partner = *world.ends[1 - end].calls.get(theirs)?;
+        let partner = *state.ends[1 - end].calls.get(theirs)?;
         if !program.is_rendezvous(send, receive) {
             return None;
         }
-        let heard = world.ends[end].heard.contains(&partner);
+        let heard = state.ends[end].heard.contains(&partner);
         if !heard {
             self.counts.crossed.fetch_add(1, Ordering::Relaxed);
         }
         heard.then_some(partner)
     }
 
-    fn call(&self, world: &mut World<P>, end: usize) {
-        let (Some(call), partner) = (self.next_call(world, end), self.partner(world, end)) else { return };
-        if world.ends[end].rank.needs_initial_progress(&call) {
-            if world.ends[end].arrived.len() > 1 {
+    fn call(&self, state: &mut PairState<P>, end: usize) {
+        let (Some(call), partner) = (self.next_call(state, end), self.partner(state, end)) else { return };
+        if state.ends[end].rank.needs_initial_progress(&call) {
+            if state.ends[end].arrived.len() > 1 {
                 self.counts.behind.fetch_add(1, Ordering::Relaxed);
             }
             if matches!(call, Call::Send(Send { len: EAGER, .. })) {
                 self.counts.no_room.fetch_add(1, Ordering::Relaxed);
             }
-            let all = world.ends[end].arrived.len();
-            (0..if self.takes_one { all.min(1) } else { all }).for_each(|_| self.take(world, end));
+            let all = state.ends[end].arrived.len();
+            (0..if self.takes_one { all.min(1) } else { all }).for_each(|_| self.take(state, end));
         }
         let mut work = Vec::new();
-        // Every call of these programs is right.
-        let Ok(request) = world.ends[end].rank.call(call, &mut work) else { return };
-        let at = world.ends[end].calls.len();
-        world.ends[end].calls.push(request);
+        // Every call of these programs is valid.
+        let Ok(request) = state.ends[end].rank.call(call, &mut work) else { return };
+        let at = state.ends[end].calls.len();
+        state.ends[end].calls.push(request);
         if let Some(partner) = partner {
             let moves = |work: &Work| match work {
                 Work::Write { receive, .. } => end == SENDER && *receive == partner,
@@ -120,25 +120,25 @@ impl<P: Protocol> Pairs<P> {
                 let count = if end == SENDER { &self.counts.written } else { &self.counts.read };
                 count.fetch_add(1, Ordering::Relaxed);
             } else {
-                world.late = Some((end, at));
+                state.late = Some((end, at));
             }
         }
-        perform(world, end, work);
+        perform(state, end, work);
     }
 
-    /// Tells a rank of what has arrived first.
-    fn take(&self, world: &mut World<P>, end: usize) {
-        let Some(event) = world.ends[end].arrived.pop_front() else { return };
+    /// Feeds the first arrival to a rank.
+    fn take(&self, state: &mut PairState<P>, end: usize) {
+        let Some(event) = state.ends[end].arrived.pop_front() else { return };
         let mut work = Vec::new();
-        let told = world.ends[end].rank.event(event, &mut work);
+        let told = state.ends[end].rank.event(event, &mut work);
         debug_assert_eq!(told, Ok(()));
-        perform(world, end, work);
+        perform(state, end, work);
     }
 }
 
-/// Carries out what a rank asks for, and has it announce what it may, as the engine does.
-fn perform<P: Protocol>(world: &mut World<P>, end: usize, mut work: Vec<Work>) {
-    let this = &mut world.ends[end].rank;
+/// Performs the work of a rank, and lets it announce what it may, as the engine does.
+fn perform<P: Protocol>(state: &mut PairState<P>, end: usize, mut work: Vec<Work>) {
+    let this = &mut state.ends[end].rank;
     while let Some(receive) = this.may_announce() {
         let told = this.event(Event::Announce(receive), &mut work);
         debug_assert_eq!(told, Ok(()));
@@ -147,29 +147,29 @@ fn perform<P: Protocol>(world: &mut World<P>, end: usize, mut work: Vec<Work>) {
         match work {
             Work::Send { packet, .. } => {
                 if let Packet::Eager { len, .. } = packet {
-                    world.held += cost(len);
+                    state.held += cost(len);
                 }
-                world.ends[1 - end].coming.push_back(packet);
+                state.ends[1 - end].coming.push_back(packet);
             }
-            // As much as was sent: no receive of these programs is shorter than an eager message.
-            Work::Place { len, .. } | Work::Take { len, .. } => world.held -= cost(len),
+            // All that was sent: no receive of these programs is shorter than an eager message.
+            Work::Place { len, .. } | Work::Take { len, .. } => state.held -= cost(len),
             Work::Write { request, notice, .. } => {
-                world.ends[1 - end].coming.extend(notice);
-                world.ends[end].transfers.push((Event::Written(request), None));
+                state.ends[1 - end].coming.extend(notice);
+                state.ends[end].transfers.push((Event::Written(request), None));
             }
             Work::Read { request, notice, .. } => {
-                world.ends[end].transfers.push((Event::Read(request), notice));
+                state.ends[end].transfers.push((Event::Read(request), notice));
             }
             _ => {}
         }
     }
 }
 
-impl<P: Protocol> Model for Pairs<P> {
-    type State = World<P>;
-    type Action = Action;
+impl<P: Protocol> Model for PairModel<P> {
+    type State = PairState<P>;
+    type Action = PairAction;
 
-    fn init_states(&self) -> Vec<World<P>> {
+    fn init_states(&self) -> Vec<PairState<P>> {
         let options = Options {
             eager_threshold: EAGER,
             eager_window: self.window,
@@ -178,7 +178,7 @@ impl<P: Protocol> Model for Pairs<P> {
             credit_every: u16::MAX,
             ..Options::default()
         };
-        let end = |me| End {
+        let end = |me| PairEnd {
             rank: Rank::new(RankId(me), &Job { ranks: 2 }, &options),
             calls: Vec::new(),
             coming: VecDeque::new(),
@@ -186,27 +186,27 @@ impl<P: Protocol> Model for Pairs<P> {
             arrived: VecDeque::new(),
             heard: Vec::new(),
         };
-        let world = |program| World { program, ends: [0, 1].map(end), held: 0, late: None };
-        (0..self.programs.len() as u32).map(world).collect()
+        let state = |program| PairState { program, ends: [0, 1].map(end), held: 0, late: None };
+        (0..self.programs.len() as u32).map(state).collect()
     }
 
-    fn actions(&self, world: &World<P>, actions: &mut Vec<Action>) {
-        if self.stop().load(Ordering::Relaxed) || self.broken(world).is_some() {
+    fn actions(&self, state: &PairState<P>, actions: &mut Vec<PairAction>) {
+        if self.stop().load(Ordering::Relaxed) || self.broken(state).is_some() {
             return;
         }
-        for (at, end) in world.ends.iter().enumerate() {
-            actions.extend(self.next_call(world, at).map(|_| Action::Call(at)));
-            actions.extend((!end.coming.is_empty()).then_some(Action::Arrive(at)));
-            actions.extend((0..end.transfers.len()).map(|transfer| Action::Land(at, transfer)));
-            actions.extend((!end.arrived.is_empty()).then_some(Action::Take(at)));
+        for (at, end) in state.ends.iter().enumerate() {
+            actions.extend(self.next_call(state, at).map(|_| PairAction::Call(at)));
+            actions.extend((!end.coming.is_empty()).then_some(PairAction::Arrive(at)));
+            actions.extend((0..end.transfers.len()).map(|transfer| PairAction::Land(at, transfer)));
+            actions.extend((!end.arrived.is_empty()).then_some(PairAction::Take(at)));
         }
     }
 
-    fn next_state(&self, world: &World<P>, action: Action) -> Option<World<P>> {
-        let mut next = world.clone();
+    fn next_state(&self, state: &PairState<P>, action: PairAction) -> Option<PairState<P>> {
+        let mut next = state.clone();
         match action {
-            Action::Call(end) => self.call(&mut next, end),
-            Action::Arrive(at) => {
+            PairAction::Call(end) => self.call(&mut next, end),
+            PairAction::Arrive(at) => {
                 let end = &mut next.ends[at];
                 let packet = end.coming.pop_front()?;
                 match packet {
@@ -218,12 +218,12 @@ impl<P: Protocol> Model for Pairs<P> {
                 let context = Communicator::WORLD.messages();
                 end.arrived.push_back(Event::Packet { from, context, packet });
             }
-            Action::Land(at, transfer) => {
+            PairAction::Land(at, transfer) => {
                 let (event, notice) = next.ends[at].transfers.remove(transfer);
                 next.ends[at].arrived.push_back(event);
                 next.ends[1 - at].coming.extend(notice);
             }
-            Action::Take(end) => self.take(&mut next, end),
+            PairAction::Take(end) => self.take(&mut next, end),
         }
         Some(next)
     }
@@ -233,40 +233,40 @@ impl<P: Protocol> Model for Pairs<P> {
     }
 }
 
-impl<P: Protocol> Machine for Pairs<P> {
-    fn broken(&self, world: &World<P>) -> Option<String> {
-        if let Some((end, at)) = world.late {
-            return Some(tell::late(self.program(world), end, at));
+impl<P: Protocol> Machine for PairModel<P> {
+    fn broken(&self, state: &PairState<P>) -> Option<String> {
+        if let Some((end, at)) = state.late {
+            return Some(tell::late(self.program(state), end, at));
         }
-        if world.held > self.window.max(cost(EAGER)) {
-            return Some(format!("bounded: eager messages take {} bytes, of {}", world.held, self.window));
+        if state.held > self.window.max(cost(EAGER)) {
+            return Some(format!("bounded: eager messages take {} bytes, of {}", state.held, self.window));
         }
         let is_quiet =
-            |end: &End<P>| end.coming.is_empty() && end.arrived.is_empty() && end.transfers.is_empty();
+            |end: &PairEnd<P>| end.coming.is_empty() && end.arrived.is_empty() && end.transfers.is_empty();
         let (to, tag) = (RankId(RECEIVER as u32), Tag(0));
         let (communicator, memory) = (Communicator::WORLD, memory());
         let small = Send { to, tag, communicator, len: EAGER, memory, synchronous: false, data: None };
-        let refused = world.held == 0
-            && world.ends.iter().all(is_quiet)
-            && !world.ends[SENDER].rank.sends_eagerly(&small);
+        let refused = state.held == 0
+            && state.ends.iter().all(is_quiet)
+            && !state.ends[SENDER].rank.sends_eagerly(&small);
         refused.then(|| "room-returns: all has been taken, and the sender does not know".to_owned())
     }
 
-    /// Each rank has made its calls: what they have left to do comes in its waits.
-    fn is_done(&self, world: &World<P>) -> bool {
-        (0..2).all(|end| self.next_call(world, end).is_none())
+    /// Each rank has made its calls, and the rest happens in its waits.
+    fn is_done(&self, state: &PairState<P>) -> bool {
+        (0..2).all(|end| self.next_call(state, end).is_none())
     }
 
-    fn is_owed(&self, _: Action) -> bool {
+    fn is_owed(&self, _: PairAction) -> bool {
         true
     }
 
-    fn line(&self, before: &World<P>, action: Action, after: &World<P>) -> String {
+    fn line(&self, before: &PairState<P>, action: PairAction, after: &PairState<P>) -> String {
         tell::line(self.program(before), before, action, after)
     }
 
     fn met(&self) -> Vec<(&'static str, u64)> {
-        let Counts { written, read, crossed, behind, no_room, .. } = &*self.counts;
+        let PairCounts { written, read, crossed, behind, no_room, .. } = &*self.counts;
         let counts = [written, read, crossed, behind, no_room].map(|count| count.load(Ordering::Relaxed));
         REACHED.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
     }
@@ -275,7 +275,7 @@ impl<P: Protocol> Machine for Pairs<P> {
         &self.counts.stop
     }
 
-    fn stuck(&self, _: &World<P>) -> String {
+    fn stuck(&self, _: &PairState<P>) -> String {
         "never-stuck: a call cannot be made".to_owned()
     }
 }

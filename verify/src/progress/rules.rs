@@ -1,7 +1,7 @@
 //! The obligation with one rule off, by name. Only the checker has them.
 
-use super::bounds::Bounds;
-use super::pair::{Pairs, REACHED};
+use super::bounds::ProgressBounds;
+use super::pair::{PairModel, REACHED};
 use crate::explore::Limits;
 use crate::machine;
 use crate::outcome::Outcome;
@@ -10,7 +10,7 @@ use carrousel_rank::{Mirror, MirrorRules};
 /// The name of the set of rules, in the register.
 pub const SET: &str = "progress";
 
-/// A rule of the driver: initial progress takes in all that has arrived, not the first of it.
+/// A rule of the driver: initial progress takes in all arrivals, not only the first.
 const PROGRESS_TAKES_ALL: &str = "PROGRESS_TAKES_ALL";
 const SEND_PROGRESSES_FIRST: &str = "SEND_PROGRESSES_FIRST";
 const RECEIVE_PROGRESSES_FIRST: &str = "RECEIVE_PROGRESSES_FIRST";
@@ -45,8 +45,8 @@ impl MirrorRules for WithoutTelling {
     const TAKEN_IS_TOLD: bool = false;
 }
 
-impl Bounds {
-    /// What its exploration has to meet.
+impl ProgressBounds {
+    /// The situations that an exploration within these bounds has to cover.
     pub(crate) fn must_reach(&self) -> Vec<&'static str> {
         let can = |what: &&str| match *what {
             // One message cannot be behind another.
@@ -59,20 +59,22 @@ impl Bounds {
 }
 
 /// Explores all programs within `bounds` with a rule off. None if there is no such rule.
-pub fn explore_without(rule: &str, bounds: Bounds, limits: &Limits<'_>) -> Option<Outcome> {
+pub fn explore_without(rule: &str, bounds: ProgressBounds, limits: &Limits<'_>) -> Option<Outcome> {
     Some(match rule {
-        SEND_PROGRESSES_FIRST => machine::explore(Pairs::<Mirror<WithoutSend>>::new(bounds, false), limits),
-        RECEIVE_PROGRESSES_FIRST => {
-            machine::explore(Pairs::<Mirror<WithoutReceive>>::new(bounds, false), limits)
+        SEND_PROGRESSES_FIRST => {
+            machine::explore(PairModel::<Mirror<WithoutSend>>::new(bounds, false), limits)
         }
-        EAGER_FITS_WINDOW => machine::explore(Pairs::<Mirror<WithoutWindow>>::new(bounds, false), limits),
-        TAKEN_IS_TOLD => machine::explore(Pairs::<Mirror<WithoutTelling>>::new(bounds, false), limits),
-        PROGRESS_TAKES_ALL => machine::explore(Pairs::<Mirror>::new(bounds, true), limits),
+        RECEIVE_PROGRESSES_FIRST => {
+            machine::explore(PairModel::<Mirror<WithoutReceive>>::new(bounds, false), limits)
+        }
+        EAGER_FITS_WINDOW => machine::explore(PairModel::<Mirror<WithoutWindow>>::new(bounds, false), limits),
+        TAKEN_IS_TOLD => machine::explore(PairModel::<Mirror<WithoutTelling>>::new(bounds, false), limits),
+        PROGRESS_TAKES_ALL => machine::explore(PairModel::<Mirror>::new(bounds, true), limits),
         _ => return None,
     })
 }
 
 /// Explores all programs within `bounds`, with the rules as they are in production.
-pub fn explore(bounds: Bounds, limits: &Limits<'_>) -> Outcome {
-    machine::explore(Pairs::<Mirror>::new(bounds, false), limits)
+pub fn explore(bounds: ProgressBounds, limits: &Limits<'_>) -> Outcome {
+    machine::explore(PairModel::<Mirror>::new(bounds, false), limits)
 }

@@ -1,7 +1,7 @@
 //! A counterexample in words.
 
-use super::bounds::{EAGER, Program};
-use super::world::{Action, SENDER, World};
+use super::bounds::{EAGER, PairProgram};
+use super::state::{PairAction, PairState, SENDER};
 use carrousel_rank::{Event, Packet, Protocol, mpi};
 
 fn name(end: usize) -> &'static str {
@@ -9,7 +9,7 @@ fn name(end: usize) -> &'static str {
 }
 
 /// A call, the `at`-th of its rank.
-fn call(program: &Program, end: usize, at: usize) -> String {
+fn call(program: &PairProgram, end: usize, at: usize) -> String {
     let size = |len: u64| if len > EAGER { "a rendezvous" } else { "eager" };
     if end == SENDER {
         let message = program.sends[at];
@@ -33,32 +33,32 @@ fn packet(packet: &Packet) -> &'static str {
 }
 
 /// The promise that a call has broken.
-pub(super) fn late(program: &Program, end: usize, at: usize) -> String {
+pub(super) fn late(program: &PairProgram, end: usize, at: usize) -> String {
     let (call, partner) = (call(program, end, at), if end == SENDER { "RTR" } else { "RTS" });
     format!("overlaps: {call} has not posted its transfer, though the {partner} of its partner had arrived")
 }
 
 /// What one step is.
 pub(super) fn line<P: Protocol>(
-    program: &Program,
-    before: &World<P>,
-    action: Action,
-    after: &World<P>,
+    program: &PairProgram,
+    before: &PairState<P>,
+    action: PairAction,
+    after: &PairState<P>,
 ) -> String {
     match action {
-        Action::Call(end) => {
+        PairAction::Call(end) => {
             let taken = before.ends[end].arrived.len() - after.ends[end].arrived.len();
             let first = if taken > 0 { format!(", {taken} arrivals taken in first") } else { String::new() };
             format!("{} calls {}{first}", name(end), call(program, end, before.ends[end].calls.len()))
         }
-        Action::Arrive(end) => {
+        PairAction::Arrive(end) => {
             let what = before.ends[end].coming.front().map_or("nothing", packet);
             format!("{what} arrives at {}", name(end))
         }
-        Action::Land(end, transfer) => {
+        PairAction::Land(end, transfer) => {
             let write = matches!(before.ends[end].transfers[transfer].0, Event::Written(_));
             format!("a {} of {} is complete", if write { "write" } else { "read" }, name(end))
         }
-        Action::Take(end) => format!("{} takes in what has arrived first, in some other call", name(end)),
+        PairAction::Take(end) => format!("{} takes in what has arrived first, in some other call", name(end)),
     }
 }

@@ -1,23 +1,23 @@
-//! What has to enter a persistent set with what is in it: whatever conflicts with something that can happen,
-//! and of what cannot happen yet, something without which it never will.
+//! The closure of a persistent set: for each action that is possible, all that conflict with it; for each that is not
+//! possible yet, one without which it never will be.
 
 use super::{Flow, Node, View};
 use crate::action::Action;
 use crate::later::sought;
-use crate::network::{Message, Route, What};
+use crate::network::{Channel, ChannelKind, Message};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::Proc;
 use carrousel_rank::{Call, Context, Protocol, Source};
 use std::collections::HashSet;
 
-/// So few nodes are compared one by one.
+/// Up to so many nodes are compared one by one.
 const FEW: usize = 64;
 
 /// The nodes of a set, in the order in which they have entered it.
 #[derive(Default)]
 struct Nodes {
     list: Vec<Node>,
-    /// All of them, where there are many.
+    /// All of them, if there are more than [`FEW`].
     many: HashSet<Node, ahash::RandomState>,
 }
 
@@ -46,14 +46,14 @@ impl<P: Protocol> View<'_, P> {
         self.closure_of(&[seed])
     }
 
-    /// The same of several seeds.
+    /// The same for several seeds.
     pub(super) fn closure_of(&self, seeds: &[Node]) -> Option<Vec<Action>> {
         let mut nodes = Nodes::default();
         seeds.iter().for_each(|seed| nodes.insert(*seed));
         let mut next = 0;
         while let Some(node) = nodes.list.get(next).copied() {
             next += 1;
-            // What belongs to the flows of all peers has to be looked at for each.
+            // A node for the flows of all peers is looked at once for each peer.
             let peers = match node {
                 Node::ReceiveEnds(_) | Node::Collective(_) => usize::from(self.ranks()),
                 _ => 0,
@@ -70,15 +70,17 @@ impl<P: Protocol> View<'_, P> {
         match node {
             Node::Step(rank) => self.needs_of_step(rank, need),
             Node::SendEnd(at, peer) => {
-                if self.has_arrivals(at, peer, What::Back) || self.has_arrivals(at, peer, What::Written) {
+                if self.has_arrivals(at, peer, ChannelKind::Back)
+                    || self.has_arrivals(at, peer, ChannelKind::Written)
+                {
                     if self.will_test(at) {
                         need(Node::Step(at));
                     } else if self.facts.is_ordered(at, peer) && self.will_send(at, peer) {
                         need(self.before_next(at, Flow::To(peer)));
                     }
                 }
-                // What the peer's end sends back.
-                if !self.has_arrivals(at, peer, What::Back) {
+                // Packets that the peer's end sends back.
+                if !self.has_arrivals(at, peer, ChannelKind::Back) {
                     need(self.receive_end(peer, at));
                     if self.will_receive(peer, at) {
                         need(self.before_next(peer, Flow::From(at)));
@@ -152,12 +154,12 @@ impl<P: Protocol> View<'_, P> {
                 _ => false,
             })
         };
-        self.state.network.heads_at(at).any(|(route, _)| self.end_of(*route) == end) || announces()
+        self.state.network.heads_at(at).any(|(channel, _)| self.end_of(*channel) == end) || announces()
     }
 
-    /// What has to happen before the next step of `rank` that concerns `flow`: what completes a request that
-    /// it has to wait for before, or else the step it is at. Each such request would do; those of the same
-    /// flow, and then of the same peer, lead least far from where we are.
+    /// A node that must happen before the next step of `rank` that concerns `flow`: the end that completes a request
+    /// for which the rank waits before that step, or else the step that it is at. Any such request is right; those of
+    /// the same flow, and then of the same peer, add the fewest nodes.
     fn before_next(&self, rank: u16, flow: Flow) -> Node {
         let (Flow::To(peer) | Flow::From(peer)) = flow;
         let own = match flow {
@@ -173,7 +175,7 @@ impl<P: Protocol> View<'_, P> {
             match &step.act {
                 Act::Start(ordinal) => {
                     let concerned = match program.starts[usize::from(*ordinal)] {
-                        // It may be of any peer that it does not rule out.
+                        // Its peer may be any, unless the outline names one.
                         Start::Later(index) => {
                             let later = &program.later[usize::from(index)];
                             match flow {
@@ -223,7 +225,7 @@ impl<P: Protocol> View<'_, P> {
         found.unwrap_or(Node::Step(rank))
     }
 
-    /// The partner that a request has yet to get, if it surely has none: nothing else completes it.
+    /// The partner of a request that has surely not been matched: nothing else completes it.
     fn missing_partner(&self, rank: u16, request: Ordinal) -> Option<Node> {
         match self.model.start(self.state, rank, request) {
             Start::Send { to, .. } => {
@@ -236,13 +238,14 @@ impl<P: Protocol> View<'_, P> {
                 let begun = self.state.procs[usize::from(rank)].is_open(request);
                 let none = (!begun || self.state.is_unmatched(message, to))
                     && !self.state.procs[usize::from(to)].waiting.iter().any(takes)
-                    && !self.has_arrivals(rank, to, What::Back);
+                    && !self.has_arrivals(rank, to, ChannelKind::Back);
                 none.then_some(Node::Post(to, rank))
             }
             Start::Receive { from: Source::Rank(from), .. } => {
                 let from = from.0 as u16;
                 let waits = self.state.procs[usize::from(rank)].waiting.contains(&request);
-                (waits && !self.has_arrivals(rank, from, What::Forward)).then_some(Node::Send(from, rank))
+                (waits && !self.has_arrivals(rank, from, ChannelKind::Forward))
+                    .then_some(Node::Send(from, rank))
             }
             _ => None,
         }
@@ -269,9 +272,9 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    /// What could send a message from `peer` to `at`, if none is under way.
+    /// A node that could send a message from `peer` to `at`, if none is in flight.
     fn needs_messages(&self, at: u16, peer: u16, need: &mut dyn FnMut(Node)) {
-        if !self.has_arrivals(at, peer, What::Forward) {
+        if !self.has_arrivals(at, peer, ChannelKind::Forward) {
             if self.will_send(peer, at) {
                 need(self.before_next(peer, Flow::To(at)));
             }
@@ -310,10 +313,10 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    /// Whether something is under way that comes out at `at`.
-    fn has_arrivals(&self, at: u16, peer: u16, what: What) -> bool {
-        let route = Route { at, peer, context: Context::MESSAGES, what };
-        self.state.network.has(route)
+    /// Whether an item in flight comes out at `at`.
+    fn has_arrivals(&self, at: u16, peer: u16, kind: ChannelKind) -> bool {
+        let channel = Channel { at, peer, context: Context::MESSAGES, kind };
+        self.state.network.has(channel)
     }
 
     fn possible(&self, nodes: &Nodes) -> Vec<Action> {
@@ -323,16 +326,16 @@ impl<P: Protocol> View<'_, P> {
                 self.model.steps(self.state, *rank, &mut actions);
             }
         }
-        for (route, _) in self.state.network.heads() {
+        for (channel, _) in self.state.network.heads() {
             // A rank whose last receive from any source has its message is named jointly by that.
-            let jointly = match route.what {
-                What::Forward | What::Read(_) if route.context == Context::MESSAGES => {
-                    nodes.contains(&Node::ReceiveEnds(route.at))
+            let jointly = match channel.kind {
+                ChannelKind::Forward | ChannelKind::Read(_) if channel.context == Context::MESSAGES => {
+                    nodes.contains(&Node::ReceiveEnds(channel.at))
                 }
                 _ => false,
             };
-            if jointly || nodes.contains(&self.end_of(*route)) {
-                actions.push(Action::Land(*route));
+            if jointly || nodes.contains(&self.end_of(*channel)) {
+                actions.push(Action::Land(*channel));
             }
         }
         let before_announcements = actions.len();
@@ -347,8 +350,7 @@ impl<P: Protocol> View<'_, P> {
                 _ => false,
             }));
         }
-        // Announcing is free, but something else must be possible: an end of the execution is where
-        // nothing but announcements is.
+        // Announcements alone do not count as possible: an execution ends where nothing else is.
         if before_announcements == 0 { Vec::new() } else { actions }
     }
 }

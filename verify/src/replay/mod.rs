@@ -1,31 +1,31 @@
-//! Replays what the ranks of a real job were given, and says whether the model allows it.
+//! Replays the trace of a real job, and says whether the model allows it.
 //!
-//! Each part of a trace is fed to a [`Rank`](carrousel_rank::Rank) that is made as the real one was. What it asks
-//! for goes into the network that the checker explores, and every packet and completion of the part has to come out
-//! of it: as the oldest thing on its route. Every answer that the application got has to be the answer here, too.
+//! Each part of a trace is fed to a [`Rank`](carrousel_rank::Rank) with the options of the real one. Its outputs go
+//! into the network that the checker explores, and every packet and completion of the part has to come out of it, as
+//! the oldest item of its channel. Every answer that the application got has to be the answer of this rank, too.
 //!
-//! **Any order in which the ranks take turns will do.** A route has one end that puts in, in the order of that
-//! rank's part, and one that takes out, in the order of another's. So what is the oldest thing on a route does not
-//! depend on who has come how far, only whether it is there yet; and a rank that finds nothing yet is held up, not
-//! refused. What has come out at one rank holds nothing up at another. Hence a trace is either replayed to its end
-//! in every order, or in none.
+//! **The order in which the ranks are replayed does not matter.** One rank puts items into a channel, in the order of
+//! its part, and one takes them out, in the order of its own. So the sequence of items in a channel does not depend
+//! on how far each rank is, only whether an item is there yet; and a rank whose item is not there yet waits. An item
+//! that comes out at one rank delays no other rank. Hence a trace is either replayed to its end in every order, or in
+//! none.
 //!
-//! **What this cannot see.** Memory: bytes that arrive changed, or late, or beside their buffer. Real networks may
-//! put data into memory before the packets that precede it; the model's lands together with the packet behind it,
-//! and ranks are told of packets only. Questions that change nothing are not in a trace unless they were answered: a
-//! `test` that failed, a probe that found nothing. That something never came is not wrong either: a network may take
-//! any time, so the last packets of a part may be missing unless an answer needs them.
+//! **What this cannot see.** Memory: bytes that arrive changed, late, or outside their buffer. Real networks may put
+//! data into memory before the packets that precede it; the model's lands together with the packet behind it, and
+//! ranks are told of packets only. Calls without an effect are not in a trace: a `test` that failed, a probe that
+//! found nothing. A packet that never arrived is no departure either: a network may take any time, so the last
+//! packets of a part may be missing unless an answer needs them.
 //!
-//! A part that is cut short says nothing of what its rank did then. Who needs something from behind the cut cannot
-//! be followed any further, which is told as a [`Gap`].
+//! A part that is cut short says nothing of what its rank did afterwards. A rank that needs an item from behind the
+//! cut cannot be followed any further, which is reported as a [`Gap`].
 
 mod player;
 mod report;
 mod tell;
 mod usage;
 
-pub use self::report::{Departure, Gap, Progress, Report, Verdict, Why};
-pub use self::usage::{CollectiveCall, Misuse, Place};
+pub use self::report::{Departure, Gap, ReplayProgress, ReplayReport, ReplayVerdict, Why};
+pub use self::usage::{CallSite, CollectiveCall, Misuse};
 
 use self::player::{Player, Stop};
 use self::usage::Usage;
@@ -34,22 +34,23 @@ use carrousel_rank::{Job, Options};
 use carrousel_trace::{Trace, TraceError, TracePart};
 use std::collections::BTreeSet;
 
-/// Things in flight above which a rank lets the others catch up: the network is searched for each.
+/// With more items in flight than this, a rank lets the others catch up, because the network is searched for each
+/// item.
 const IN_FLIGHT: usize = 256;
 
 /// Replays a trace.
 ///
 /// # Errors
 /// When a part holds what is no record.
-pub fn check(trace: Trace, progress: &dyn Fn(Progress)) -> Result<Report, TraceError> {
+pub fn check(trace: Trace, progress: &dyn Fn(ReplayProgress)) -> Result<ReplayReport, TraceError> {
     let Trace { ranks, options, command, parts, bytes } = trace;
     let mut replay = Replay::new(ranks, &options, parts);
-    let departure = replay.run(&|records, read| progress(Progress { records, read, bytes }))?;
+    let departure = replay.run(&|records, read| progress(ReplayProgress { records, read, bytes }))?;
     let gaps = if departure.is_some() { Vec::new() } else { replay.gaps() };
     let verdict = match (&departure, &gaps[..]) {
-        (Some(_), _) => Verdict::Departed,
-        (None, []) => Verdict::Allowed,
-        (None, _) => Verdict::Incomplete,
+        (Some(_), _) => ReplayVerdict::Departed,
+        (None, []) => ReplayVerdict::Allowed,
+        (None, _) => ReplayVerdict::Incomplete,
     };
     let sum = |count: fn(&Player) -> u64| replay.players.iter().map(count).sum();
     let [calls, events, answers] = [
@@ -57,7 +58,7 @@ pub fn check(trace: Trace, progress: &dyn Fn(Progress)) -> Result<Report, TraceE
         sum(|player| player.counts.events),
         sum(|player| player.counts.answers),
     ];
-    Ok(Report {
+    Ok(ReplayReport {
         verdict,
         command,
         ranks,
@@ -85,7 +86,7 @@ impl Replay {
         Self { players: players.collect(), network: Network::default(), usage: Usage::new(ranks) }
     }
 
-    /// Replays as far as possible. Returns where reality left the model, if it did.
+    /// Replays as far as possible. Returns where the job has left the model, if it has.
     fn run(&mut self, progress: &dyn Fn(u64, u64)) -> Result<Option<Departure>, TraceError> {
         let mut most = IN_FLIGHT;
         loop {
@@ -109,7 +110,7 @@ impl Replay {
             if !crowded {
                 return Ok(self.never_sent());
             }
-            // What is in flight really was, all at once.
+            // So many items really were in flight at once.
             most *= 2;
         }
     }
@@ -139,7 +140,7 @@ impl Replay {
         }
     }
 
-    /// Nobody can go on. A rank that needs what nobody behind a gap could have sent has left the model.
+    /// No rank can go on. A rank that needs a packet which no rank behind a gap could have sent has left the model.
     fn never_sent(&self) -> Option<Departure> {
         let unknown = self.unknown();
         let stuck = || self.players.iter().filter(|player| !unknown.contains(&player.me));
@@ -149,8 +150,8 @@ impl Replay {
         first.map(Player::never_sent)
     }
 
-    /// What the program did that MPI forbids. What has not been received is known once all has been followed that
-    /// could be: not where reality has left the model.
+    /// Calls of the program that MPI forbids. Messages that were not received are known only if the whole trace was
+    /// followed, not if the job has left the model.
     fn misuses(self, departed: bool) -> Vec<Misuse> {
         let Self { players, network, usage } = self;
         let players = players.iter().filter(|_| !departed);

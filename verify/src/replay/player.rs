@@ -2,8 +2,8 @@
 
 use super::report::Departure;
 use super::tell;
-use super::usage::{Place, Usage};
-use crate::network::{Data, Flight, Message, Network, Route, What};
+use super::usage::{CallSite, Usage};
+use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern,
     Rank, RankId, Source, Status, TagSelector, Work,
@@ -12,15 +12,15 @@ use carrousel_trace::{CallAnswer, Record, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// What has been replayed of one part.
+/// The number of records of one part that were replayed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct RecordCounts {
     pub(super) calls: u64,
     pub(super) events: u64,
     pub(super) answers: u64,
 }
 
-impl Counts {
+impl RecordCounts {
     pub(super) fn all(&self) -> u64 {
         self.calls + self.events + self.answers
     }
@@ -30,7 +30,7 @@ impl Counts {
 pub(super) enum Stop {
     /// The part is over, or the rank needs something that is not in flight yet.
     Over,
-    /// Too much is in flight, or noted of what was sent.
+    /// Too many items are in flight, or too many streams of messages are kept.
     Crowded,
     /// The model does not allow the next record.
     Departed(Departure),
@@ -39,33 +39,33 @@ pub(super) enum Stop {
 /// One rank.
 pub(super) struct Player {
     pub(super) me: u16,
-    pub(super) counts: Counts,
+    pub(super) counts: RecordCounts,
     rank: Rank<Mirror>,
     ranks: u32,
     part: Option<TracePart>,
     /// A packet that has to come, but is not in flight yet.
     awaited: Option<(RankId, Context, Packet)>,
     /// Where the application made its last call.
-    at: Place,
+    at: CallSite,
     /// Peers whose connection is lost.
     lost: BTreeSet<RankId>,
     work: Vec<Work>,
 }
 
-/// What a record says and what the model allows, where these differ.
+/// The difference between a record and what the model allows.
 struct Differs {
     happened: String,
     allowed: String,
 }
 
-/// The messages that have not come, to whom, and how long they are.
+/// The messages on their way, with their receivers and lengths.
 pub(super) fn on_the_way(network: &Network) -> impl Iterator<Item = (RankId, Envelope, u64)> {
-    network.iter().filter_map(|(route, flight)| {
-        let (Packet::Eager { tag, len, .. } | Packet::Rts { tag, len, .. }) = flight.packet()? else {
+    network.iter().filter_map(|(channel, item)| {
+        let (Packet::Eager { tag, len, .. } | Packet::Rts { tag, len, .. }) = item.packet()? else {
             return None;
         };
-        let envelope = Envelope { source: RankId(route.peer.into()), tag, context: route.context };
-        Some((RankId(route.at.into()), envelope, len))
+        let envelope = Envelope { source: RankId(channel.peer.into()), tag, context: channel.context };
+        Some((RankId(channel.at.into()), envelope, len))
     })
 }
 
@@ -77,12 +77,12 @@ impl Player {
     pub(super) fn new(me: u16, job: &Job, options: &Options, part: Option<TracePart>) -> Self {
         Self {
             me,
-            counts: Counts::default(),
+            counts: RecordCounts::default(),
             rank: Rank::new(RankId(me.into()), job, options),
             ranks: job.ranks,
             part,
             awaited: None,
-            at: Place::default(),
+            at: CallSite::default(),
             lost: BTreeSet::new(),
             work: Vec::new(),
         }
@@ -140,7 +140,7 @@ impl Player {
         self.line().map_or(0, |line| line - u64::from(self.awaited.is_some()))
     }
 
-    /// The packet that it needs is none that its sender has sent.
+    /// The departure of a rank that needs a packet which its sender has not sent.
     pub(super) fn never_sent(&self) -> Departure {
         let (happened, allowed) = match self.awaited {
             Some((from, context, packet)) => {
@@ -158,7 +158,7 @@ impl Player {
         Departure { rank: self.me.into(), record, place: self.at.clone(), happened, allowed }
     }
 
-    /// The application makes a call there, if the trace says where.
+    /// Notes where the application makes a call, if the trace says so.
     fn is_at(&mut self, file: Option<&str>, line: Option<u32>) {
         if line.is_some() {
             self.at.line = line;
@@ -181,7 +181,7 @@ impl Player {
             self.rank.probe(&pattern).map_or(0, |arrived| arrived.len)
         };
         let arrived = self.rank.unexpected().map(|envelope| (me, *envelope, first(envelope)));
-        // What a lost peer had sent, and this rank has not got, it could not receive.
+        // Messages of a lost peer that have not arrived could not be received.
         let on_the_way = on_the_way(network)
             .filter(|(to, envelope, _)| *to == me && !self.lost.contains(&envelope.source));
         arrived.chain(on_the_way).filter(|(_, envelope, _)| !envelope.context.is_collective()).collect()
@@ -223,9 +223,9 @@ impl Player {
             Record::Event(Event::Packet { from, context, packet }) => {
                 self.packet(network, from, context, packet)
             }
-            Record::Event(Event::Written(request)) => self.completion(network, request, What::Written),
+            Record::Event(Event::Written(request)) => self.completion(network, request, ChannelKind::Written),
             Record::Event(Event::Read(request)) => {
-                self.completion(network, request, What::Read(request.index))
+                self.completion(network, request, ChannelKind::Read(request.index))
             }
             Record::Event(Event::Announce(request)) => self.announce(network, request),
             Record::Event(Event::Lost(peer)) => self.lost(network, peer),
@@ -257,7 +257,7 @@ impl Player {
                 self.counts.answers += 1;
                 Ok(())
             }
-            // The part has taken it for its own.
+            // The reader of the part has handled it.
             Record::End(_) => Ok(()),
         }
     }
@@ -330,18 +330,18 @@ impl Player {
             let happened = tell::arrival(from, context, &packet, false);
             return differs(happened, format!("nothing: the connection to {from} is lost"));
         }
-        let route = Route { at: self.me, peer: from.0 as u16, context, what: packet.lane().into() };
-        // Between nodes an adapter has its own keys for the memory that a packet offers, which are all that the rank does
-        // not say itself.
+        let channel = Channel { at: self.me, peer: from.0 as u16, context, kind: packet.lane().into() };
+        // Between nodes the adapter fills in the keys of memory that a packet offers; the rest of a packet comes from
+        // the rank.
         let same = |sent: Packet| sent.with_key(0) == packet.with_key(0);
-        if network.land_if(route, |flight| flight.packet().is_some_and(same)).is_some() {
+        if network.land_if(channel, |item| item.packet().is_some_and(same)).is_some() {
             return self.event(network, Event::Packet { from, context, packet });
         }
-        let Some(expected) = network.next_on(route).and_then(Flight::packet) else {
+        let Some(expected) = network.next_on(channel).and_then(InFlight::packet) else {
             self.awaited = Some((from, context, packet));
             return Ok(());
         };
-        // They may differ in what is not told by default.
+        // They may differ in fields that are not told by default.
         let short = |packet: &Packet| tell::arrival(from, context, packet, false);
         let full = short(&packet) == short(&expected);
         let tell = |packet: &Packet| tell::arrival(from, context, packet, full);
@@ -349,14 +349,22 @@ impl Player {
         differs(tell(&packet), format!("{}, the next that it has sent in {lane}", tell(&expected)))
     }
 
-    fn completion(&mut self, network: &mut Network, request: Handle, what: What) -> Result<(), Differs> {
-        let is_it =
-            |(route, flight): &&(Route, Flight)| route.what == what && *flight == Flight::Completion(request);
-        let route = network.heads_at(self.me).find(is_it).map(|(route, _)| *route);
-        let Some(route) = route else {
-            let name = tell::operation(what);
-            let among = |(route, flight): &(Route, Flight)| match flight {
-                Flight::Completion(other) if tell::operation(route.what) == name => Some(other.to_string()),
+    fn completion(
+        &mut self,
+        network: &mut Network,
+        request: Handle,
+        kind: ChannelKind,
+    ) -> Result<(), Differs> {
+        let is_it = |(channel, item): &&(Channel, InFlight)| {
+            channel.kind == kind && *item == InFlight::Completion(request)
+        };
+        let channel = network.heads_at(self.me).find(is_it).map(|(channel, _)| *channel);
+        let Some(channel) = channel else {
+            let name = tell::operation(kind);
+            let among = |(channel, item): &(Channel, InFlight)| match item {
+                InFlight::Completion(other) if tell::operation(channel.kind) == name => {
+                    Some(other.to_string())
+                }
                 _ => None,
             };
             let others: Vec<String> = network.heads_at(self.me).filter_map(among).collect();
@@ -366,8 +374,8 @@ impl Player {
             };
             return differs(format!("the {name} of {request} was complete"), allowed);
         };
-        network.land(route, 0);
-        let written = what == What::Written;
+        network.land(channel, 0);
+        let written = kind == ChannelKind::Written;
         self.event(network, if written { Event::Written(request) } else { Event::Read(request) })
     }
 
@@ -391,9 +399,9 @@ impl Player {
         // Packets that were delivered before stay delivered, none follows (the transport contract). What the rank
         // had posted itself is still reported as complete.
         let me = self.me;
-        let is_lost = |route: &Route| {
-            (route.at, u32::from(route.peer)) == (me, peer.0)
-                && matches!(route.what, What::Forward | What::Back)
+        let is_lost = |channel: &Channel| {
+            (channel.at, u32::from(channel.peer)) == (me, peer.0)
+                && matches!(channel.kind, ChannelKind::Forward | ChannelKind::Back)
         };
         network.lose(is_lost);
         self.event(network, Event::Lost(peer))?;
@@ -426,7 +434,7 @@ impl Player {
         Ok(())
     }
 
-    /// Puts into the network what the rank has asked for.
+    /// Performs the work of the rank on the network.
     fn perform(&mut self, network: &mut Network) {
         let me = self.me;
         for work in self.work.drain(..) {
@@ -437,7 +445,7 @@ impl Player {
                     network.send(me, to.0 as u16, context, packet, None);
                 }
                 Work::Write { to, context, receive, len, notice, request, .. } => {
-                    // Which message it is matters to the checker, which looks into memory.
+                    // A replay does not look into memory, so any message will do.
                     let message = Message { from: me, send: 0 };
                     let data = Data { message, receive, len };
                     network.write((me, to.0 as u16), context, data, notice, request);

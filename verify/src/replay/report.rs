@@ -1,11 +1,11 @@
-//! What a replay says of a trace.
+//! The report of a replay.
 
-use super::usage::{Misuse, Place};
+use super::usage::{CallSite, Misuse};
 use serde::Serialize;
 
 /// How far a replay is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct ReplayProgress {
     /// Records that have been replayed.
     pub records: u64,
     /// Bytes that have been read.
@@ -14,11 +14,11 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// What came of a replay. Serialises as the object that `--format json` prints.
+/// The outcome of a replay. Serialises as the object that `--format json` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Report {
+pub struct ReplayReport {
     /// Whether the model allows it.
-    pub verdict: Verdict,
+    pub verdict: ReplayVerdict,
     /// The program and its arguments.
     pub command: Vec<String>,
     /// How many ranks the job had.
@@ -27,7 +27,7 @@ pub struct Report {
     pub calls: u64,
     /// Events that the model allows.
     pub events: u64,
-    /// Answers that are the model's: requests that were ended, and probes.
+    /// Answers that agree with the model: requests that were ended, and probes.
     pub answers: u64,
     /// Where reality left the model.
     pub departure: Option<Departure>,
@@ -40,12 +40,12 @@ pub struct Report {
 /// Whether the model allows what a trace says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum ReplayVerdict {
     /// All of it.
     Allowed,
     /// Not all of it.
     Departed,
-    /// All that could be followed, and there is more.
+    /// All that could be followed, but not the whole trace.
     Incomplete,
 }
 
@@ -58,7 +58,7 @@ pub struct Departure {
     pub record: u64,
     /// Where the application made its last call.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: CallSite,
     /// What the record says.
     pub happened: String,
     /// What the model would have allowed instead.
@@ -84,6 +84,6 @@ pub enum Why {
     Missing,
     /// It is cut short.
     Cut,
-    /// It goes on with something that this rank has sent behind the gap in its part.
+    /// It goes on with a packet that this rank has sent behind the gap in its own part.
     Needs(u32),
 }

@@ -1,6 +1,6 @@
 //! A trace's records in words.
 
-use crate::network::What;
+use crate::network::ChannelKind;
 use carrousel_rank::{
     Arrived, Call, Context, Event, Failure, Handle, Lane, Memory, Packet, Pattern, RankId, Rtr, Source,
     Status, Tag, TagSelector, mpi,
@@ -10,7 +10,7 @@ fn bytes(len: u64) -> String {
     if len == 1 { "1 byte".to_owned() } else { format!("{len} bytes") }
 }
 
-/// The 8 bytes that travel with a message, where it has them.
+/// The 8 bytes that travel with a message, if it has them.
 fn beside(data: Option<u64>) -> String {
     data.map_or_else(String::new, |data| format!(", with data {data:#x}"))
 }
@@ -134,11 +134,11 @@ fn contents(packet: &Packet) -> String {
 }
 
 /// An operation whose completion is reported.
-pub(super) fn operation(what: What) -> &'static str {
-    match what {
-        What::Written => "write",
-        What::Read(_) => "read",
-        What::Forward | What::Back => "packet",
+pub(super) fn operation(kind: ChannelKind) -> &'static str {
+    match kind {
+        ChannelKind::Written => "write",
+        ChannelKind::Read(_) => "read",
+        ChannelKind::Forward | ChannelKind::Back => "packet",
     }
 }
 

@@ -1,10 +1,11 @@
-//! What a program has done that MPI forbids, although the model can follow it: members of a communicator that call
-//! different collectives, and messages that nobody has received.
+//! Calls of a program that MPI forbids, although the model can follow them: members of a communicator that call
+//! different collectives, and messages that are never received.
 //!
-//! Members agree in the n-th collective of a communicator, whenever each calls it; so each call is compared with that of
-//! the member that came first, and forgotten once all have come. Of the messages from one rank to another with one tag,
-//! in one communicator, receives take the oldest one first (MPI-4.1, 3.5). So those that are left in the end are the
-//! last ones that were sent: their lines are known without knowing which message each receive has got.
+//! Members agree in the n-th collective of a communicator, whenever each calls it; so each call is compared with that
+//! of the member that came first, and forgotten once all have come. Of the messages from one rank to another with one
+//! tag, in one communicator, receives take the oldest one first (MPI-4.1, 3.5). So the messages that are left in the
+//! end are the last ones that were sent, and their lines are known without knowing which message each receive has
+//! got.
 
 use carrousel_rank::{Collective, Communicator, Context, Envelope, RankId, Send, Signature, Tag};
 use serde::Serialize;
@@ -44,7 +45,7 @@ pub enum Misuse {
         /// How many there are.
         count: u64,
         /// Where the first of them was sent.
-        place: Place,
+        place: CallSite,
     },
 }
 
@@ -57,12 +58,12 @@ pub struct CollectiveCall {
     pub call: String,
     /// Where.
     #[serde(flatten)]
-    pub place: Place,
+    pub place: CallSite,
 }
 
 /// A line of a program, as far as the trace says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct CallSite {
     /// The file.
     pub file: Option<Rc<str>>,
     /// The line, from 1; 0 is the end of the file.
@@ -70,7 +71,7 @@ pub struct Place {
 }
 
 /// ` at src/main.rs:12`; nothing, if it is not known.
-impl fmt::Display for Place {
+impl fmt::Display for CallSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.file, self.line) {
             (Some(file), Some(0)) => write!(f, " at the end of {file}"),
@@ -106,8 +107,8 @@ fn among(number: u16) -> String {
     if number == 0 { String::new() } else { format!(" of communicator {number}") }
 }
 
-/// A communicator of certain ranks. Those that have no rank in common may have one number, and a number may be used
-/// again: of the same ranks, how often they have used it before is what tells them apart.
+/// A communicator of certain ranks. Communicators without a common rank may have the same number, and a number may be
+/// used again: for the same ranks, the count of earlier uses distinguishes them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Group {
     number: u16,
@@ -115,13 +116,13 @@ struct Group {
     before: u32,
 }
 
-/// How far the members of a communicator are.
+/// The progress of the members of a communicator.
 #[derive(Debug, Default)]
 struct Calls {
     /// How many collectives all have called.
     over: u64,
-    /// Of each one behind those: who came first, and how many have come.
-    open: VecDeque<(u32, Signature, Place, usize)>,
+    /// For each later one: the member that called it first, and how many have.
+    open: VecDeque<(u32, Signature, CallSite, usize)>,
     /// Members have disagreed.
     differ: bool,
 }
@@ -129,7 +130,7 @@ struct Calls {
 /// Messages of one rank to another with one tag, in one communicator.
 type Stream = (RankId, RankId, Context, Tag);
 
-/// What the ranks of a trace call.
+/// The calls of the ranks of a trace.
 #[derive(Debug)]
 pub(super) struct Usage {
     world: Rc<[u32]>,
@@ -141,8 +142,8 @@ pub(super) struct Usage {
     called: HashMap<(u32, Group), u64>,
     calls: HashMap<Group, Calls>,
     /// Where the last messages of a stream were sent.
-    sends: HashMap<Stream, VecDeque<Place>>,
-    /// Of so many streams those that have been received are forgotten.
+    sends: HashMap<Stream, VecDeque<CallSite>>,
+    /// With so many streams, those whose messages were received are forgotten.
     most: usize,
     misuses: Vec<Misuse>,
 }
@@ -171,7 +172,7 @@ impl Usage {
     }
 
     /// A rank has sent.
-    pub(super) fn send(&mut self, rank: u32, send: &Send, place: &Place) {
+    pub(super) fn send(&mut self, rank: u32, send: &Send, place: &CallSite) {
         let stream = (RankId(rank), send.to, send.communicator.messages(), send.tag);
         let places = self.sends.entry(stream).or_default();
         if places.len() == LINES {
@@ -180,13 +181,13 @@ impl Usage {
         places.push_back(place.clone());
     }
 
-    /// Whether there are so many streams that somebody has to say which of them matter.
+    /// Whether there are so many streams that [`Self::keep`] has to be called.
     pub(super) fn is_full(&self) -> bool {
         self.sends.len() >= self.most
     }
 
-    /// These are all the messages that have not been received: where others were sent nobody will ask. A program may use
-    /// as many tags as it likes.
+    /// Keeps the streams of the messages that have not been received, and forgets the others: a program may use any
+    /// number of tags.
     pub(super) fn keep(&mut self, left: impl Iterator<Item = (RankId, Envelope)>) {
         let left: HashSet<Stream> =
             left.map(|(to, Envelope { source, tag, context })| (source, to, context, tag)).collect();
@@ -195,14 +196,14 @@ impl Usage {
     }
 
     /// A rank has called a collective.
-    pub(super) fn collective(&mut self, rank: u32, call: &Collective, place: &Place) {
+    pub(super) fn collective(&mut self, rank: u32, call: &Collective, place: &CallSite) {
         let number = call.communicator.index();
         let world = || Group { number, members: Rc::clone(&self.world), before: 0 };
         let group = self.groups.get(&(rank, number)).cloned().unwrap_or_else(world);
         let (members, signature) = (Rc::clone(&group.members), call.signature());
         let calls = self.calls.entry(group.clone()).or_default();
         let called = self.called.entry((rank, group)).or_default();
-        // All ranks have called those that are over, so this rank is not behind them.
+        // All ranks have called the finished ones, so this rank is not behind them.
         let at = called.saturating_sub(calls.over) as usize;
         *called += 1;
         if calls.open.len() == at {
@@ -212,7 +213,7 @@ impl Usage {
         *come += 1;
         if *expected != signature && !calls.differ {
             calls.differ = true;
-            let told = |rank: u32, signature: Signature, place: &Place| CollectiveCall {
+            let told = |rank: u32, signature: Signature, place: &CallSite| CollectiveCall {
                 rank,
                 call: signature.to_string(),
                 place: place.clone(),
@@ -226,7 +227,7 @@ impl Usage {
         }
     }
 
-    /// What has been found, with the messages that ranks have left behind: to whom, what, and how long they are.
+    /// All misuses, with the messages that ranks have left behind: their receivers, envelopes and lengths.
     pub(super) fn end(mut self, left: impl Iterator<Item = (RankId, Envelope, u64)>) -> Vec<Misuse> {
         let mut streams: BTreeMap<Stream, (u64, u64)> = BTreeMap::new();
         for (to, Envelope { source, tag, context }, bytes) in left {
@@ -260,7 +261,7 @@ mod tests {
             let (to, communicator) = (RankId(1), Communicator::WORLD);
             let send =
                 Send { to, tag: Tag(tag), communicator, len: 8, memory, synchronous: false, data: None };
-            usage.send(0, &send, &Place { file: None, line: Some(tag as u32 + 1) });
+            usage.send(0, &send, &CallSite { file: None, line: Some(tag as u32 + 1) });
             if usage.is_full() {
                 usage.keep([left(7), left(tag)].into_iter());
             }

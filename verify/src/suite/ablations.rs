@@ -1,19 +1,19 @@
-//! Every rule off in turn: what must go wrong, and how small a program shows it.
+//! Ablations: each rule off in turn, the violation that this must cause, and the smallest program that shows it.
 
-use super::families::{Family, Kinds, cancels, claims, one_way};
+use super::families::{Kinds, ProgramFamily, cancels, claims, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
-use super::{Row, SuiteReport, SuiteSettings, VERSION};
+use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
 use crate::explore::Limits;
 use crate::link::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
-use crate::memory::{self, Bounds};
+use crate::memory::{self, MemoryBounds};
 use crate::progress;
 use crate::report::Verdict;
 use crate::rules::{ORDERED_CONNECTION, RuleSet};
-use crate::search::Reached;
+use crate::search::CoverPoint;
 use std::time::Instant;
 
-/// A rule that is switched off, and what that must show.
+/// A rule that is switched off, and where the violation is searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ablation {
     /// The protocol of the rule, and where to search.
@@ -27,14 +27,14 @@ pub struct Ablation {
 /// The protocol whose rule is switched off, and where to search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// A rendezvous protocol's: in these programs.
+    /// Of a rendezvous protocol: in these programs.
     Protocol(RuleSet, Search),
-    /// That of registered memory: in all that can happen within these bounds.
-    Memory(Bounds),
-    /// That of connections: in all that can happen within these bounds.
-    Link(link::Bounds),
-    /// That of initial progress: in the programs within these bounds.
-    Progress(progress::Bounds),
+    /// Of registered memory: in all executions within these bounds.
+    Memory(MemoryBounds),
+    /// Of connections: in all executions within these bounds.
+    Link(link::LinkBounds),
+    /// Of initial progress: in the programs within these bounds.
+    Progress(progress::ProgressBounds),
 }
 
 impl Ablation {
@@ -106,16 +106,20 @@ pub const ABLATIONS: &[Ablation] = &[
     progress_ablation("PROGRESS_TAKES_ALL", "P13; 4.2.1"),
     progress_ablation("EAGER_FITS_WINDOW", "F1"),
     progress_ablation("TAKEN_IS_TOLD", "F2"),
-    memory_ablation("COVERS", "C1; 5.3.3", Bounds::SMALL),
-    memory_ablation("NAME_IS_CHECKED", "C2", Bounds::SMALL),
-    memory_ablation("INVALIDATION_KILLS", "C3; 3.5.1", Bounds::SMALL),
-    memory_ablation("IN_USE_STAYS", "C4; 3.5.1", Bounds::SMALL),
+    memory_ablation("COVERS", "C1; 5.3.3", MemoryBounds::SMALL),
+    memory_ablation("NAME_IS_CHECKED", "C2", MemoryBounds::SMALL),
+    memory_ablation("INVALIDATION_KILLS", "C3; 3.5.1", MemoryBounds::SMALL),
+    memory_ablation("IN_USE_STAYS", "C4; 3.5.1", MemoryBounds::SMALL),
     memory_ablation("INVALIDATION_REACHES_REGISTERING", "C5", MOVED),
     memory_ablation("STALE_IS_NOT_USED", "C6", MOVED),
-    memory_ablation("EVICTS_IDLE_ONLY", "C7; 3.5.1", Bounds::SMALL),
-    memory_ablation("COMPLETES_LOCALLY", "B1; 5.3.1", Bounds::SMALL),
-    memory_ablation("REFUSED_IS_COPIED", "B3; 5.3.4", Bounds { uses: 2, one_chain: true, ..Bounds::SMALL }),
-    memory_ablation("TOLD_BEFORE_REUSE", "K1; 3.5.1", Bounds::SMALL),
+    memory_ablation("EVICTS_IDLE_ONLY", "C7; 3.5.1", MemoryBounds::SMALL),
+    memory_ablation("COMPLETES_LOCALLY", "B1; 5.3.1", MemoryBounds::SMALL),
+    memory_ablation(
+        "REFUSED_IS_COPIED",
+        "B3; 5.3.4",
+        MemoryBounds { uses: 2, one_chain: true, ..MemoryBounds::SMALL },
+    ),
+    memory_ablation("TOLD_BEFORE_REUSE", "K1; 3.5.1", MemoryBounds::SMALL),
     handshake_ablation("TELL_AGAIN", "L1", HandshakeBounds::ANY),
     handshake_ablation("ANSWER_ALWAYS", "L2", HandshakeBounds::ANY),
     handshake_ablation("UP_WHEN_HEARD", "L3; InfiniBand 10.3.1", HandshakeBounds::ANY),
@@ -134,37 +138,37 @@ pub const ABLATIONS: &[Ablation] = &[
 const IMPATIENT: HandshakeBounds = HandshakeBounds { patience: Some(1), ..HandshakeBounds::ANY };
 const WINDOW: CreditBounds =
     CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1, two_ways: false };
-const MOVED: Bounds = Bounds { moves: 1, ..Bounds::SMALL };
+const MOVED: MemoryBounds = MemoryBounds { moves: 1, ..MemoryBounds::SMALL };
 
 const fn ablation(set: RuleSet, rule: &'static str, source: &'static str, search: Search) -> Ablation {
     Ablation { subject: Subject::Protocol(set, search), rule, source }
 }
 
-const fn memory_ablation(rule: &'static str, source: &'static str, bounds: Bounds) -> Ablation {
+const fn memory_ablation(rule: &'static str, source: &'static str, bounds: MemoryBounds) -> Ablation {
     Ablation { subject: Subject::Memory(bounds), rule, source }
 }
 
 const fn progress_ablation(rule: &'static str, source: &'static str) -> Ablation {
-    let bounds = progress::Bounds { sends: 2, receives: 2, tags: 1, window: Some(1) };
+    let bounds = progress::ProgressBounds { sends: 2, receives: 2, tags: 1, window: Some(1) };
     Ablation { subject: Subject::Progress(bounds), rule, source }
 }
 
 const fn handshake_ablation(rule: &'static str, source: &'static str, bounds: HandshakeBounds) -> Ablation {
-    Ablation { subject: Subject::Link(link::Bounds::Handshake(bounds)), rule, source }
+    Ablation { subject: Subject::Link(link::LinkBounds::Handshake(bounds)), rule, source }
 }
 
 const fn order_ablation(rule: &'static str, source: &'static str) -> Ablation {
     let bounds = OrderBounds { window: 2, messages: 4, writes: 1 };
-    Ablation { subject: Subject::Link(link::Bounds::Order(bounds)), rule, source }
+    Ablation { subject: Subject::Link(link::LinkBounds::Order(bounds)), rule, source }
 }
 
 const fn credit_ablation(rule: &'static str, source: &'static str, bounds: CreditBounds) -> Ablation {
-    Ablation { subject: Subject::Link(link::Bounds::Credits(bounds)), rule, source }
+    Ablation { subject: Subject::Link(link::LinkBounds::Credits(bounds)), rule, source }
 }
 
 impl Search {
     /// The families up to the bound, those with the fewest calls first.
-    fn families(self) -> impl Iterator<Item = Family> {
+    fn families(self) -> impl Iterator<Item = ProgramFamily> {
         let (Self::OneTag(sends, receives)
         | Self::TwoTags(sends, receives)
         | Self::Masks(sends, receives)
@@ -179,7 +183,7 @@ impl Search {
         sizes.into_iter().map(move |(sent, received)| self.family(sent, received))
     }
 
-    fn family(self, sent: usize, received: usize) -> Family {
+    fn family(self, sent: usize, received: usize) -> ProgramFamily {
         let one_tag = Kinds::ONE_TAG;
         match self {
             Self::OneTag(..) => one_way(sent, received, &one_tag),
@@ -226,9 +230,9 @@ pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
     }
 }
 
-fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
+fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> SuiteRow {
     let began = Instant::now();
-    let mut row = Row::new(format!("without {}", ablation.rule), ablation.set());
+    let mut row = SuiteRow::new(format!("without {}", ablation.rule), ablation.set());
     row.source = Some(ablation.source.to_owned());
     // One thread: the counterexample is a shortest one, and the same in every run.
     let settings = SuiteSettings { limits: Limits { threads: 1, ..settings.limits }, ..*settings };
@@ -254,8 +258,14 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> Row {
     row
 }
 
-fn search_programs(set: RuleSet, rule: &str, search: Search, settings: &SuiteSettings<'_>, row: &mut Row) {
-    row.reached = Reached::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect();
+fn search_programs(
+    set: RuleSet,
+    rule: &str,
+    search: Search,
+    settings: &SuiteSettings<'_>,
+    row: &mut SuiteRow,
+) {
+    row.reached = CoverPoint::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect();
     for family in search.families() {
         row.programs += family.programs.len() as u64;
         row.programs_in_all += family.in_all;

@@ -1,13 +1,13 @@
-//! Suites of models in which everything happens that can happen within some bounds.
+//! Suites of models that explore all executions within some bounds.
 
-use super::{Row, SuiteReport, SuiteSettings, VERSION};
+use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
 use crate::explore::Limits;
 use crate::outcome::Outcome;
 use crate::report::Verdict;
 use std::time::Instant;
 
 /// One line of such a suite's table.
-pub(super) struct Family<B> {
+pub(super) struct BoundedFamily<B> {
     pub(super) name: String,
     pub(super) bounds: B,
     /// What its exploration has to meet.
@@ -18,12 +18,12 @@ pub(super) struct Family<B> {
 pub(super) fn bounded<B: Copy>(
     suite: &str,
     set: &str,
-    families: &[Family<B>],
+    families: &[BoundedFamily<B>],
     explore: impl Fn(B, &Limits<'_>) -> Outcome,
     settings: &SuiteSettings<'_>,
 ) -> SuiteReport {
     let began = Instant::now();
-    let mine: Vec<&Family<B>> = families
+    let mine: Vec<&BoundedFamily<B>> = families
         .iter()
         .enumerate()
         .filter(|(index, _)| settings.is_mine(*index))
@@ -34,7 +34,7 @@ pub(super) fn bounded<B: Copy>(
         if let Some(began) = settings.began {
             began(&family.name, at, mine.len());
         }
-        let mut row = Row::new(family.name.clone(), set);
+        let mut row = SuiteRow::new(family.name.clone(), set);
         row.must_reach = family.must_reach.iter().map(|what| (*what).to_owned()).collect();
         row.explored(explore(family.bounds, &settings.limits));
         rows.push(row);
@@ -53,7 +53,7 @@ pub(super) fn bounded<B: Copy>(
     }
 }
 
-impl Row {
+impl SuiteRow {
     /// A line without results.
     pub(super) fn new(name: String, set: &str) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl Row {
         }
     }
 
-    /// Adds what an exploration found. All that can happen within some bounds counts as one program.
+    /// Adds the outcome of an exploration. All executions within some bounds count as one program.
     pub(super) fn explored(&mut self, outcome: Outcome) {
         self.programs += 1;
         self.programs_in_all += 1;

@@ -4,20 +4,20 @@ use super::space::{
     ReceiveKind, SendKind, TagKind, Word, Words, by_bits, by_tags, by_tags_and_ranks, is_smallest, lists,
     with_cancels, with_claims, with_waits,
 };
-use crate::search::Reached;
+use crate::search::CoverPoint;
 
 /// A family: every program of a shape.
-pub(super) struct Family {
+pub(super) struct ProgramFamily {
     pub(super) name: String,
     /// Of the programs that are equal up to renaming, one.
     pub(super) programs: Vec<Words>,
     /// How many programs these stand for.
     pub(super) in_all: u64,
-    /// What its exploration must meet to say anything.
-    pub(super) must_reach: &'static [Reached],
+    /// The situations that its exploration must cover.
+    pub(super) must_reach: &'static [CoverPoint],
 }
 
-/// What sends and receives of a family can be.
+/// The kinds of sends and receives in a family.
 #[derive(Clone, Debug)]
 pub(super) struct Kinds {
     pub(super) tags: u32,
@@ -89,26 +89,32 @@ fn family(
     name: String,
     programs: impl Iterator<Item = Words>,
     renamed: impl Fn(&Words) -> Vec<Words>,
-    must_reach: &'static [Reached],
-) -> Family {
+    must_reach: &'static [CoverPoint],
+) -> ProgramFamily {
     let mut in_all = 0;
     let programs =
         programs.inspect(|_| in_all += 1).filter(|words| is_smallest(words, &renamed(words))).collect();
-    Family { name, programs, in_all, must_reach }
+    ProgramFamily { name, programs, in_all, must_reach }
 }
 
 fn pairs(left: &[Vec<Word>], right: &[Vec<Word>]) -> impl Iterator<Item = Words> {
     left.iter().flat_map(move |a| right.iter().map(move |b| vec![a.clone(), b.clone()]))
 }
 
-const MEETINGS: &[Reached] = &[Reached::Written, Reached::Crossed, Reached::Mispredicted, Reached::Declined];
-const CLAIMED_MEETINGS: &[Reached] =
-    &[Reached::Written, Reached::Crossed, Reached::Mispredicted, Reached::Declined, Reached::Claimed];
+const MEETINGS: &[CoverPoint] =
+    &[CoverPoint::Written, CoverPoint::Crossed, CoverPoint::Mispredicted, CoverPoint::Declined];
+const CLAIMED_MEETINGS: &[CoverPoint] = &[
+    CoverPoint::Written,
+    CoverPoint::Crossed,
+    CoverPoint::Mispredicted,
+    CoverPoint::Declined,
+    CoverPoint::Claimed,
+];
 /// Of messages that are all announced.
-const LARGE_MEETINGS: &[Reached] = &[Reached::Written, Reached::Crossed, Reached::Declined];
+const LARGE_MEETINGS: &[CoverPoint] = &[CoverPoint::Written, CoverPoint::Crossed, CoverPoint::Declined];
 
 /// One direction, all calls nonblocking, exactly so many sends and receives.
-pub(super) fn one_way(sent: usize, received: usize, kinds: &Kinds) -> Family {
+pub(super) fn one_way(sent: usize, received: usize, kinds: &Kinds) -> ProgramFamily {
     let (sends, receives) = (sends(&kinds.sends(), 1, sent), receives(&kinds.receives(&[0]), received));
     let tags = tags_of(kinds);
     family(
@@ -120,7 +126,7 @@ pub(super) fn one_way(sent: usize, received: usize, kinds: &Kinds) -> Family {
 }
 
 /// The same with every placement of waits and blocking calls.
-pub(super) fn placements(sent: usize, received: usize, kinds: &Kinds) -> Family {
+pub(super) fn placements(sent: usize, received: usize, kinds: &Kinds) -> ProgramFamily {
     let sends: Vec<_> = sends(&kinds.sends(), 1, sent).iter().flat_map(|words| with_waits(words)).collect();
     let receives: Vec<_> =
         receives(&kinds.receives(&[0]), received).iter().flat_map(|words| with_waits(words)).collect();
@@ -134,7 +140,7 @@ pub(super) fn placements(sent: usize, received: usize, kinds: &Kinds) -> Family 
 }
 
 /// The same with receives cancelled at every moment.
-pub(super) fn cancels(sent: usize, received: usize, kinds: &Kinds) -> Family {
+pub(super) fn cancels(sent: usize, received: usize, kinds: &Kinds) -> ProgramFamily {
     let sends = sends(&kinds.sends(), 1, sent);
     let receives: Vec<_> =
         receives(&kinds.receives(&[0]), received).iter().flat_map(|words| with_cancels(words)).collect();
@@ -143,12 +149,18 @@ pub(super) fn cancels(sent: usize, received: usize, kinds: &Kinds) -> Family {
         format!("cancelled, {sent} x {received}, {tags}"),
         pairs(&sends, &receives),
         |words| kinds.renamed(words),
-        &[Reached::Written, Reached::Crossed, Reached::Mispredicted, Reached::Declined, Reached::Cancelled],
+        &[
+            CoverPoint::Written,
+            CoverPoint::Crossed,
+            CoverPoint::Mispredicted,
+            CoverPoint::Declined,
+            CoverPoint::Cancelled,
+        ],
     )
 }
 
-/// The same with messages claimed, and received or discarded later, in every way.
-pub(super) fn claims(sent: usize, received: usize, kinds: &Kinds) -> Family {
+/// The same with messages claimed, and received or discarded at every later moment.
+pub(super) fn claims(sent: usize, received: usize, kinds: &Kinds) -> ProgramFamily {
     let sends = sends(&kinds.sends(), 1, sent);
     let receives: Vec<_> =
         receives(&kinds.receives(&[0]), received).iter().flat_map(|words| with_claims(words)).collect();
@@ -162,7 +174,7 @@ pub(super) fn claims(sent: usize, received: usize, kinds: &Kinds) -> Family {
 }
 
 /// The same from two senders.
-pub(super) fn claims_of_two(received: usize, kinds: &Kinds) -> Family {
+pub(super) fn claims_of_two(received: usize, kinds: &Kinds) -> ProgramFamily {
     let kinds = Kinds { any_source: true, ..kinds.clone() };
     let sends = sends(&kinds.sends(), 2, 1);
     let receives: Vec<_> =
@@ -176,12 +188,12 @@ pub(super) fn claims_of_two(received: usize, kinds: &Kinds) -> Family {
         format!("claimed, 1 + 1 x {received}, {tags}"),
         programs,
         |words| kinds.renamed(words),
-        &[Reached::Claimed, Reached::Mispredicted, Reached::Written],
+        &[CoverPoint::Claimed, CoverPoint::Mispredicted, CoverPoint::Written],
     )
 }
 
 /// Both directions at once, sends and receives of a rank in every order.
-pub(super) fn both_ways(sent: usize, received: usize, kinds: &Kinds) -> Family {
+pub(super) fn both_ways(sent: usize, received: usize, kinds: &Kinds) -> ProgramFamily {
     let side = |peer: u32| -> Vec<Vec<Word>> {
         let (sends, receives) =
             (sends(&kinds.sends(), peer, sent), receives(&kinds.receives(&[peer]), received));
@@ -200,7 +212,7 @@ pub(super) fn both_ways(sent: usize, received: usize, kinds: &Kinds) -> Family {
 }
 
 /// Two senders, one receiver.
-pub(super) fn two_senders(first: usize, second: usize, received: usize, kinds: &Kinds) -> Family {
+pub(super) fn two_senders(first: usize, second: usize, received: usize, kinds: &Kinds) -> ProgramFamily {
     let kinds = Kinds { any_source: true, ..kinds.clone() };
     let (a, b) = (sends(&kinds.sends(), 2, first), sends(&kinds.sends(), 2, second));
     let receives = receives(&kinds.receives(&[0, 1]), received);
@@ -268,12 +280,12 @@ mod tests {
     use carrousel_scenario::Check;
     use std::collections::HashMap;
 
-    /// What the suite says of a program.
+    /// The verdict of the suite on a program.
     #[derive(Clone, Debug, PartialEq, Eq)]
     struct Finding {
         states: u64,
         generated: u64,
-        reached: [u64; Reached::ALL.len()],
+        reached: [u64; CoverPoint::ALL.len()],
         violated: Vec<Check>,
         broken: bool,
     }
@@ -292,7 +304,7 @@ mod tests {
         }
     }
 
-    /// Explores what the suite leaves out, and compares it with what stands for it.
+    /// Explores the programs that the suite leaves out, and compares each with the one that stands for it.
     fn compare<P: Protocol>(programs: impl Iterator<Item = Words>, renamed: impl Fn(&Words) -> Vec<Words>) {
         let mut known: HashMap<Words, Finding> = HashMap::new();
         let mut left_out = 0;

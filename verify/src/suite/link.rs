@@ -1,25 +1,40 @@
-//! The link suite: connections, with everything that two ends and the network between them can do within some bounds.
+//! The link suite: connections, with all that two ends and the network between them can do within some bounds.
 
-use super::bounded::{Family, bounded};
+use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
-use crate::link::{Bounds, Buffers, CreditBounds, HandshakeBounds, OrderBounds, Reached, SET, explore};
+use crate::link::{
+    Buffers, CreditBounds, HandshakeBounds, LinkBounds, LinkCoverPoint, OrderBounds, SET, explore,
+};
 
 /// What every exploration of the handshake has to meet.
-const MADE: &[Reached] = &[Reached::BothBegan, Reached::Lost, Reached::Overtaken, Reached::UpByPacket];
-/// Where an end may give up.
-const GIVEN_UP: &[Reached] = &[Reached::Doubled, Reached::UpByPacket, Reached::GivenUp, Reached::LateHello];
+const MADE: &[LinkCoverPoint] =
+    &[LinkCoverPoint::BothBegan, LinkCoverPoint::Lost, LinkCoverPoint::Overtaken, LinkCoverPoint::UpByPacket];
+/// Situations of bounds in which an end may give up.
+const GIVEN_UP: &[LinkCoverPoint] = &[
+    LinkCoverPoint::Doubled,
+    LinkCoverPoint::UpByPacket,
+    LinkCoverPoint::GivenUp,
+    LinkCoverPoint::LateHello,
+];
 /// What every exploration of credits has to meet.
-const SENT: &[Reached] = &[Reached::Carried, Reached::Alone, Reached::Spent];
-/// With so few buffers that frames wait.
-const WAITED: &[Reached] =
-    &[Reached::Carried, Reached::Alone, Reached::Spent, Reached::Full, Reached::Waited];
+const SENT: &[LinkCoverPoint] = &[LinkCoverPoint::Carried, LinkCoverPoint::Alone, LinkCoverPoint::Spent];
+/// Situations of bounds with so few buffers that frames wait.
+const WAITED: &[LinkCoverPoint] = &[
+    LinkCoverPoint::Carried,
+    LinkCoverPoint::Alone,
+    LinkCoverPoint::Spent,
+    LinkCoverPoint::Full,
+    LinkCoverPoint::Waited,
+];
 /// The same by two ways.
-const PASSED: &[Reached] = &[Reached::Carried, Reached::Alone, Reached::Spent, Reached::Passed];
+const PASSED: &[LinkCoverPoint] =
+    &[LinkCoverPoint::Carried, LinkCoverPoint::Alone, LinkCoverPoint::Spent, LinkCoverPoint::Passed];
 /// What every exploration of two ways has to meet.
-const BY_TWO_WAYS: &[Reached] = &[Reached::Early, Reached::ManyEarly, Reached::OtherLane, Reached::Bound];
+const BY_TWO_WAYS: &[LinkCoverPoint] =
+    &[LinkCoverPoint::Early, LinkCoverPoint::ManyEarly, LinkCoverPoint::OtherLane, LinkCoverPoint::Bound];
 
 /// The bounds, each with what its exploration has to meet.
-fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
+fn families(full: bool) -> Vec<(LinkBounds, &'static [LinkCoverPoint])> {
     const ANY: HandshakeBounds = HandshakeBounds::ANY;
     let prompt = |patience, losses| HandshakeBounds {
         patience: Some(patience),
@@ -33,7 +48,7 @@ fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
         (HandshakeBounds { losses: Some(2), doubles: false, ..ANY }, MADE),
         (prompt(1, 1), MADE),
         (prompt(3, 3), MADE),
-        // One loss more than the patience bears: the bound is a bound.
+        // With one loss more than the patience bears, an end may give up: the bound is tight.
         (prompt(2, 3), GIVEN_UP),
         (HandshakeBounds { patience: Some(2), ..ANY }, GIVEN_UP),
     ];
@@ -64,15 +79,15 @@ fn families(full: bool) -> Vec<(Bounds, &'static [Reached])> {
         windows.push((by_two(credits(2, 3, Buffers::Enough, 2)), PASSED));
         windows.push((by_two(credits(3, 3, Buffers::Enough, 1)), PASSED));
     }
-    let handshakes = handshakes.into_iter().map(|(bounds, reached)| (Bounds::Handshake(bounds), reached));
-    let windows = windows.into_iter().map(|(bounds, reached)| (Bounds::Credits(bounds), reached));
-    let orders = orders.into_iter().map(|bounds| (Bounds::Order(bounds), BY_TWO_WAYS));
+    let handshakes = handshakes.into_iter().map(|(bounds, reached)| (LinkBounds::Handshake(bounds), reached));
+    let windows = windows.into_iter().map(|(bounds, reached)| (LinkBounds::Credits(bounds), reached));
+    let orders = orders.into_iter().map(|bounds| (LinkBounds::Order(bounds), BY_TWO_WAYS));
     handshakes.chain(windows).chain(orders).collect()
 }
 
 /// Explores connections with every rule on.
 pub fn link(settings: &SuiteSettings<'_>) -> SuiteReport {
-    let families = families(settings.full).into_iter().map(|(bounds, must_reach)| Family {
+    let families = families(settings.full).into_iter().map(|(bounds, must_reach)| BoundedFamily {
         name: bounds.name(),
         bounds,
         must_reach: must_reach.iter().map(|what| what.name()).collect(),

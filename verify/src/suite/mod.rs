@@ -1,16 +1,16 @@
-//! The built-in suites: every program up to a bound, everything that can happen to registered memory and to
-//! connections, and every rule off in turn.
+//! The built-in suites: every program up to a bound, all executions of registered memory and of connections within
+//! bounds, and ablations with each rule off in turn.
 
 use crate::explore::Limits;
 use crate::report::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The version of [`SuiteReport`] as JSON: raised when a field goes, or changes its name, type or meaning, or gets a
-/// value that the schema did not name; not when one is added.
+/// The version of [`SuiteReport`] as JSON: raised when a field is removed, or changes its name, type or meaning, or
+/// gets a value that the schema did not name; not when a field is added.
 pub const VERSION: u32 = 1;
 
-/// What a run of a suite found. Reports of the shards of one suite can be merged.
+/// The report on a run of a suite. Reports of the shards of one suite can be merged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SuiteReport {
     /// [`VERSION`].
@@ -21,23 +21,23 @@ pub struct SuiteReport {
     pub full: bool,
     /// Which part of the suite: `(i, n)` with 1 <= i <= n.
     pub shard: (u32, u32),
-    /// Somebody has ended it before all lines were there.
+    /// The run was interrupted before all lines were there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
     /// Time it took.
     pub seconds: f64,
     /// One line of the table each.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SuiteRow>,
 }
 
 /// One line of a suite's table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
-    /// What is shown: a family of programs, or a rule that is off.
+pub struct SuiteRow {
+    /// The family of programs, or the rule that is off.
     pub name: String,
     /// The rule set.
     pub protocol: String,
-    /// Where it was published, for an ablation.
+    /// Of an ablation: where its race was published.
     pub source: Option<String>,
     /// Programs that were explored; those equal up to renaming count once.
     pub programs: u64,
@@ -45,7 +45,7 @@ pub struct Row {
     pub programs_in_all: u64,
     /// Distinct states.
     pub states: u64,
-    /// States generated, the same one several times.
+    /// States generated; a state that is reached in several ways counts several times.
     pub transitions: u64,
     /// Time it took.
     pub seconds: f64,
@@ -74,7 +74,7 @@ pub use memory::memory;
 pub use progress::progress;
 pub use rendezvous::rendezvous;
 
-/// Told of a line of the table before it is begun: its name, its position from 0, and how many there are.
+/// Called before each line of the table: its name, its position from 0, and the number of lines.
 pub type Began<'a> = dyn Fn(&str, usize, usize) + Sync + 'a;
 
 /// How to run a suite.
@@ -88,7 +88,7 @@ pub struct SuiteSettings<'a> {
     pub limits: Limits<'a>,
     /// Leave out orders that make no difference.
     pub reduce: bool,
-    /// Told of each line of the table before it is begun.
+    /// Called before each line of the table.
     pub began: Option<&'a Began<'a>>,
 }
 
@@ -177,15 +177,15 @@ pub fn merge(reports: Vec<SuiteReport>) -> Result<SuiteReport, MergeError> {
     Ok(whole)
 }
 
-impl Row {
+impl SuiteRow {
     fn add(&mut self, other: Self) {
         self.programs += other.programs;
-        // Each shard states the count of all.
+        // Each shard reports the count of all shards.
         self.programs_in_all = self.programs_in_all.max(other.programs_in_all);
         self.states += other.states;
         self.transitions += other.transitions;
         self.seconds += other.seconds;
-        // What one shard has found, another one that was ended early does not take back.
+        // A violation that one shard has found outweighs an inconclusive end of another.
         if self.verdict == Verdict::Proven || other.verdict == Verdict::Violated {
             self.verdict = other.verdict;
         }
@@ -196,7 +196,7 @@ impl Row {
         self.counterexample = self.counterexample.take().or(other.counterexample);
     }
 
-    /// Whether the line is as it must be: a family proven and not emptily so, an ablation violated.
+    /// Whether the line is as it must be: a family is proven and has met all situations, an ablation is violated.
     pub fn is_as_expected(&self) -> bool {
         match self.source {
             Some(_) => self.verdict == Verdict::Violated,
@@ -204,7 +204,7 @@ impl Row {
         }
     }
 
-    /// What the exploration should have met and did not.
+    /// The situations that the exploration should have met and did not.
     pub fn not_reached(&self) -> Vec<&str> {
         let unmet = |what: &&String| self.reached.get(*what).is_none_or(|times| *times == 0);
         self.must_reach.iter().filter(unmet).map(String::as_str).collect()
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     fn part(number: u32, verdict: Verdict) -> SuiteReport {
-        let row = Row {
+        let row = SuiteRow {
             name: "ring".to_owned(),
             protocol: "mirror".to_owned(),
             source: None,

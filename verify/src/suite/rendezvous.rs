@@ -5,17 +5,17 @@
 //! received, or discarded, at every moment from then on; those programs are explored without reduction.
 
 use super::families::{
-    Family, Kinds, both_ways, cancels, claims, claims_of_two, one_way, placements, two_senders,
+    Kinds, ProgramFamily, both_ways, cancels, claims, claims_of_two, one_way, placements, two_senders,
 };
 use super::space::{Words, job};
-use super::{Row, SuiteReport, SuiteSettings, VERSION};
+use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
 use crate::explain::explain;
 use crate::explore::{Limits, Path, explore};
 use crate::model::Settings;
 use crate::program::Job;
 use crate::report::Verdict;
 use crate::rules::{RuleSet, WithProtocol, with_rules};
-use crate::search::Reached;
+use crate::search::CoverPoint;
 use crate::shortest::shorten_broken;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
@@ -29,13 +29,13 @@ const BATCH: usize = 2048;
 const TRUNCATING: Kinds = Kinds { send_lens: &[1, 2, 3], receive_lens: &[0, 1, 2, 3], ..Kinds::ONE_TAG };
 const ONE_TAG_AND_ANY: Kinds = Kinds { any_tag: true, ..Kinds::ONE_TAG };
 const ANY_SOURCE: Kinds = Kinds { any_source: true, ..ONE_TAG_AND_ANY };
-/// Where programs are many, only what is announced: what is small is met with fewer calls.
+/// Sizes of receives where programs are many: only announced ones. Small ones are explored with fewer calls.
 const LARGE_MASKS: Kinds = Kinds { send_lens: &[2], receive_lens: &[2], ..Kinds::MASKS };
 const LARGE: Kinds = Kinds { receive_lens: &[2], ..Kinds::ONE_TAG };
 
-type Make = Box<dyn Fn() -> Family>;
+type Make = Box<dyn Fn() -> ProgramFamily>;
 
-/// The families, each made only when its turn comes: their programs are many.
+/// The families. Each is made only when its turn comes, because it has many programs.
 fn families(full: bool) -> Vec<Make> {
     let mut families: Vec<Make> = Vec::new();
     for sent in 1..=3 {
@@ -98,7 +98,7 @@ pub fn rendezvous(settings: &SuiteSettings<'_>) -> SuiteReport {
     }
 }
 
-fn explore_family(family: &Family, set: RuleSet, settings: &SuiteSettings<'_>) -> Row {
+fn explore_family(family: &ProgramFamily, set: RuleSet, settings: &SuiteSettings<'_>) -> SuiteRow {
     let mine: Vec<&Words> = family
         .programs
         .iter()
@@ -107,7 +107,7 @@ fn explore_family(family: &Family, set: RuleSet, settings: &SuiteSettings<'_>) -
         .map(|(_, words)| words)
         .collect();
     let began = Instant::now();
-    let mut row = Row {
+    let mut row = SuiteRow {
         name: family.name.clone(),
         protocol: set.name().to_owned(),
         source: None,
@@ -117,7 +117,7 @@ fn explore_family(family: &Family, set: RuleSet, settings: &SuiteSettings<'_>) -
         transitions: 0,
         seconds: 0.0,
         verdict: Verdict::Proven,
-        reached: Reached::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect(),
+        reached: CoverPoint::ALL.iter().map(|what| (what.name().to_owned(), 0)).collect(),
         must_reach: family.must_reach.iter().map(|what| what.name().to_owned()).collect(),
         counterexample: None,
     };
@@ -132,21 +132,21 @@ fn explore_family(family: &Family, set: RuleSet, settings: &SuiteSettings<'_>) -
     row
 }
 
-/// What the exploration of some programs found.
+/// The outcome of exploring some programs.
 pub(super) struct Found {
     states: u64,
     transitions: u64,
-    reached: [u64; Reached::ALL.len()],
+    reached: [u64; CoverPoint::ALL.len()],
     exhaustive: bool,
     /// The first broken promise, explained.
     pub(super) broken: Option<String>,
 }
 
 impl Found {
-    pub(super) fn add_to(self, row: &mut Row) {
+    pub(super) fn add_to(self, row: &mut SuiteRow) {
         row.states += self.states;
         row.transitions += self.transitions;
-        for (what, times) in Reached::ALL.iter().zip(self.reached) {
+        for (what, times) in CoverPoint::ALL.iter().zip(self.reached) {
             *row.reached.entry(what.name().to_owned()).or_default() += times;
         }
         if let Some(broken) = self.broken {
@@ -196,11 +196,14 @@ impl WithProtocol for Batch<'_> {
     }
 }
 
-/// A broken promise, for a person.
+/// A broken promise in words.
 fn tell<P: Protocol>(job: &Job, path: &Path<P>) -> String {
     let Some((last, _)) = path.steps.last() else { return String::new() };
-    let check =
-        last.wrong.iter().find(|wrong| wrong.is_fatal()).map_or(Check::MatchingOrder, |wrong| wrong.check);
+    let check = last
+        .violations
+        .iter()
+        .find(|violation| violation.is_fatal())
+        .map_or(Check::MatchingOrder, |violation| violation.check);
     let counterexample = explain(job, path, check, None);
     let steps: String = counterexample
         .steps

@@ -18,7 +18,7 @@ pub(super) struct SendKind {
     pub(super) len: u64,
 }
 
-/// What a receive can be. Smaller is earlier in the list of kinds.
+/// A kind of receive. Kinds are ordered as in their list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ReceiveKind {
     /// `None` is any source.
@@ -98,8 +98,8 @@ pub(super) fn with_cancels(requests: &[Word]) -> Vec<Vec<Word>> {
     with_words(requests, |request| (request..=requests.len()).collect(), Word::Cancel)
 }
 
-/// Turns receives into claims in every way; what is claimed is received, or discarded, behind one of the requests from its
-/// own on.
+/// Turns receives into claims in every way; a claimed message is received or discarded behind one of the requests
+/// from its own on.
 pub(super) fn with_claims(requests: &[Word]) -> Vec<Vec<Word>> {
     let count = requests.len();
     // How a request ends: 0 as it is, then for each place received there or discarded there.

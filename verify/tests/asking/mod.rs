@@ -1,4 +1,4 @@
-//! Small scenarios in which ranks ask whom a message was from and with which tag, drawn from a fixed sequence.
+//! Small scenarios whose ranks ask for the source and the tag of messages, drawn from a fixed sequence.
 
 use crate::jobs::Dice;
 use std::fmt::Write;

@@ -1,7 +1,7 @@
-//! Every place in which a trace says something else than what has happened is found.
+//! Every distortion of a trace is found.
 
 use crate::pair::{parts, replay_of};
-use carrousel_verify::replay::Verdict;
+use carrousel_verify::replay::ReplayVerdict;
 
 /// The position of the only line that has this text.
 #[track_caller]
@@ -12,7 +12,7 @@ fn at(lines: &[String], text: &str) -> usize {
 }
 
 /// One thing that is not as it was.
-struct Ablation {
+struct Distortion {
     name: &'static str,
     rank: usize,
     change: fn(&mut Vec<String>),
@@ -33,23 +33,23 @@ fn add(lines: &mut Vec<String>, line: &str, behind: &str) {
     lines.insert(at(lines, behind) + 1, line.to_owned());
 }
 
-const ABLATIONS: [Ablation; 21] = [
-    Ablation {
+const DISTORTIONS: [Distortion; 21] = [
+    Distortion {
         name: "an event is missing",
         rank: 1,
         change: |lines| drop(lines.remove(at(lines, "\"fin\""))),
     },
-    Ablation {
+    Distortion {
         name: "the last packet of a lane is missing",
         rank: 0,
         change: |lines| drop(lines.remove(at(lines, "\"done\""))),
     },
-    Ablation {
+    Distortion {
         name: "a completion is missing",
         rank: 0,
         change: |lines| drop(lines.remove(at(lines, "\"written\""))),
     },
-    Ablation {
+    Distortion {
         name: "two packets of a lane have changed places",
         rank: 1,
         change: |lines| {
@@ -57,17 +57,17 @@ const ABLATIONS: [Ablation; 21] = [
             lines.swap(fin, eager);
         },
     },
-    Ablation {
+    Distortion {
         name: "a packet is changed",
         rank: 1,
         change: |lines| replace(lines, "\"eager\":{\"tag\":1", "\"len\":8", "\"len\":9"),
     },
-    Ablation {
+    Distortion {
         name: "a packet is changed in what is seldom told",
         rank: 1,
         change: |lines| replace(lines, "\"rts\"", "\"address\":4098", "\"address\":4099"),
     },
-    Ablation {
+    Distortion {
         name: "a packet comes twice",
         rank: 0,
         change: |lines| {
@@ -75,7 +75,7 @@ const ABLATIONS: [Ablation; 21] = [
             add(lines, &done, "\"done\"");
         },
     },
-    Ablation {
+    Distortion {
         name: "a packet was never sent",
         rank: 1,
         change: |lines| {
@@ -83,32 +83,32 @@ const ABLATIONS: [Ablation; 21] = [
             add(lines, packet, "\"generation\":3},\"status\"");
         },
     },
-    Ablation {
+    Distortion {
         name: "a packet comes from nobody",
         rank: 1,
         change: |lines| replace(lines, "\"fin\"", "\"from\":0", "\"from\":2"),
     },
-    Ablation {
+    Distortion {
         name: "a completion comes before its write",
         rank: 0,
         change: |lines| shift(lines, "\"written\"", "\"send\":{\"to\":1,\"tag\":0"),
     },
-    Ablation {
+    Distortion {
         name: "a completion is another request's",
         rank: 0,
         change: |lines| replace(lines, "\"written\"", "\"index\":0", "\"index\":2"),
     },
-    Ablation {
+    Distortion {
         name: "a status is altered",
         rank: 1,
         change: |lines| replace(lines, "\"message\":[0,0]", "\"len\":64", "\"len\":63"),
     },
-    Ablation {
+    Distortion {
         name: "a request ends before its data has come",
         rank: 1,
         change: |lines| shift(lines, "\"message\":[0,2]", "{\"read\":"),
     },
-    Ablation {
+    Distortion {
         name: "a request ends twice",
         rank: 1,
         change: |lines| {
@@ -116,12 +116,12 @@ const ABLATIONS: [Ablation; 21] = [
             add(lines, &end, "\"message\":[0,2]");
         },
     },
-    Ablation {
+    Distortion {
         name: "a request has another name",
         rank: 0,
         change: |lines| replace(lines, "\"line\":4", "\"request\":{\"index\":1", "\"request\":{\"index\":2"),
     },
-    Ablation {
+    Distortion {
         name: "a mistake is not found",
         rank: 1,
         change: |lines| {
@@ -131,19 +131,19 @@ const ABLATIONS: [Ablation; 21] = [
                 format!("{front}\"answer\":{{\"request\":{{\"index\":0,\"generation\":1}}}},\"line\":6}}}}");
         },
     },
-    Ablation {
+    Distortion {
         name: "a receive is announced that may not be",
         rank: 1,
         change: |lines| {
             add(lines, "{\"event\":{\"announce\":{\"index\":0,\"generation\":0}}}", "\"fin\"");
         },
     },
-    Ablation {
+    Distortion {
         name: "a probe has found another message",
         rank: 1,
         change: |lines| replace(lines, "\"probe\"", "\"len\":8", "\"len\":64"),
     },
-    Ablation {
+    Distortion {
         name: "a communicator is defined twice",
         rank: 0,
         change: |lines| {
@@ -151,12 +151,12 @@ const ABLATIONS: [Ablation; 21] = [
             add(lines, &define, "\"define\"");
         },
     },
-    Ablation {
+    Distortion {
         name: "a lost peer sends",
         rank: 1,
         change: |lines| add(lines, "{\"event\":{\"lost\":0}}", "\"fin\""),
     },
-    Ablation {
+    Distortion {
         name: "a call that may be a rendezvous ignores what has arrived",
         rank: 0,
         change: |lines| replace(lines, "\"line\":5", "\"line\":5", "\"line\":5,\"ignored\":[1]"),
@@ -168,17 +168,17 @@ const ABLATIONS: [Ablation; 21] = [
 fn a_call_that_stays_eager_may_ignore_what_has_arrived() {
     let mut parts = parts();
     replace(&mut parts[0], "\"line\":4", "\"line\":4", "\"line\":4,\"ignored\":[1]");
-    assert_eq!(replay_of(&parts).expect("it is a trace").verdict, Verdict::Allowed);
+    assert_eq!(replay_of(&parts).expect("it is a trace").verdict, ReplayVerdict::Allowed);
 }
 
 #[test]
 fn every_change_is_found_and_told() {
     let mut told = String::new();
-    for Ablation { name, rank, change } in &ABLATIONS {
+    for Distortion { name, rank, change } in &DISTORTIONS {
         let mut parts = parts();
         change(&mut parts[*rank]);
         let report = replay_of(&parts).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(report.verdict, Verdict::Departed, "{name}");
+        assert_eq!(report.verdict, ReplayVerdict::Departed, "{name}");
         let departure = report.departure.expect("it has departed");
         let line = departure.place.line.map_or_else(String::new, |line| format!(", line {line}"));
         told += &format!("{name}: rank {}, record {}{line}\n", departure.rank, departure.record);
@@ -187,8 +187,8 @@ fn every_change_is_found_and_told() {
     insta::assert_snapshot!(told);
 }
 
-/// Of all records that can be missing without the model noticing: those that nothing in the trace depends on. So
-/// that they are there is for check values to say.
+/// The records that can be missing without the model noticing: nothing in the trace depends on them. Only check
+/// values show that they are there.
 #[test]
 fn what_can_be_missing_is_what_nobody_needs() {
     let whole = parts();
@@ -197,7 +197,7 @@ fn what_can_be_missing_is_what_nobody_needs() {
         for at in 1..whole[rank].len() - 1 {
             let mut parts = whole.clone();
             let line = parts[rank].remove(at);
-            if replay_of(&parts).expect("it is a trace").verdict == Verdict::Allowed {
+            if replay_of(&parts).expect("it is a trace").verdict == ReplayVerdict::Allowed {
                 unnoticed += &format!("rank {rank}: {line}\n");
             }
         }

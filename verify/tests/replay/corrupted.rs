@@ -22,7 +22,8 @@ const CORRUPTIONS: [Corruption; 5] = [
     }),
 ];
 
-/// A trace is evidence only if it is what was recorded: whatever happens to a line, nobody takes the rest for it.
+/// A trace is evidence only if it is what was recorded: whatever happens to a line, the rest is not taken for the
+/// whole.
 #[test]
 fn a_trace_with_a_corrupted_line_is_never_allowed() {
     let place = Place::new();

@@ -1,9 +1,9 @@
-//! What a job may have done is followed, as far as its trace goes.
+//! Jobs that the model allows are followed as far as their traces go.
 
 use crate::pair::{Pair, Place, parts, receive, replay_of, replayed, send, trace};
 use carrousel_rank::{Context, Event, Lane, RankId};
 use carrousel_trace::TraceEnd;
-use carrousel_verify::replay::{Misuse, Verdict};
+use carrousel_verify::replay::{Misuse, ReplayVerdict};
 use std::collections::VecDeque;
 
 /// Whichever of the two has the lower number: the parts are gone through in that order.
@@ -26,7 +26,10 @@ fn what_has_happened_is_allowed() {
     let place = Place::new();
     trace(&place);
     let report = replayed(&place).expect("it is a trace");
-    assert_eq!((report.verdict, &report.departure, &report.gaps[..]), (Verdict::Allowed, &None, &[][..]));
+    assert_eq!(
+        (report.verdict, &report.departure, &report.gaps[..]),
+        (ReplayVerdict::Allowed, &None, &[][..])
+    );
     assert_eq!((report.calls, report.ranks), (13, 2));
     // The trace has what it should have.
     let text = parts().concat().concat();
@@ -72,7 +75,7 @@ fn lanes_are_not_ordered_among_each_other() {
         assert!(!pair.done.iter().any(|(other, _)| *other == me), "{receives:?} {sends:?}");
         recorder.end(TraceEnd::Left);
     }
-    assert_eq!(replayed(&place).expect("it is a trace").verdict, Verdict::Allowed);
+    assert_eq!(replayed(&place).expect("it is a trace").verdict, ReplayVerdict::Allowed);
 }
 
 #[test]
@@ -83,7 +86,7 @@ fn a_part_that_is_cut_is_followed_as_far_as_it_goes() {
         let mut parts = whole.clone();
         parts[0].truncate(keep);
         let report = replay_of(&parts).expect("it is a trace");
-        assert_eq!((report.verdict, report.departure), (Verdict::Incomplete, None), "{keep} lines");
+        assert_eq!((report.verdict, report.departure), (ReplayVerdict::Incomplete, None), "{keep} lines");
         assert_eq!((report.gaps[0].rank, report.gaps[0].record), (0, keep as u64));
         told += &format!("{:?}\n", report.gaps);
     }
@@ -110,7 +113,7 @@ fn a_message_that_is_left_is_told_however_many_tags_there_are() {
     let [Misuse::NotReceived { tag: 3, count: 1, place, .. }] = &report.misuses[..] else {
         panic!("{:?}", report.misuses)
     };
-    assert_eq!((report.verdict, place.line), (Verdict::Allowed, Some(13)));
+    assert_eq!((report.verdict, place.line), (ReplayVerdict::Allowed, Some(13)));
 }
 
 #[test]
@@ -129,5 +132,5 @@ fn much_may_be_in_flight() {
     pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(TraceEnd::Finalized));
     let report = replayed(&place).expect("it is a trace");
     // Of the counts of what has been seen, the last one is behind the last send.
-    assert_eq!((report.verdict, report.calls, report.answers), (Verdict::Allowed, 10_000, 10_000));
+    assert_eq!((report.verdict, report.calls, report.answers), (ReplayVerdict::Allowed, 10_000, 10_000));
 }

@@ -7,7 +7,7 @@ use carrousel_rank::{
 use carrousel_trace::{
     CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, sealed,
 };
-use carrousel_verify::replay::{Report, check};
+use carrousel_verify::replay::{ReplayReport, check};
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::PathBuf;
@@ -190,7 +190,7 @@ pub(crate) fn trace(place: &Place) {
     pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(TraceEnd::Finalized));
 }
 
-pub(crate) fn replayed(place: &Place) -> Result<Report, TraceError> {
+pub(crate) fn replayed(place: &Place) -> Result<ReplayReport, TraceError> {
     check(Trace::open(&place.0)?, &|_| ())
 }
 
@@ -208,12 +208,12 @@ pub(crate) fn parts() -> Parts {
     [lines(0), lines(1)]
 }
 
-pub(crate) fn replay_of(parts: &Parts) -> Result<Report, TraceError> {
+pub(crate) fn replay_of(parts: &Parts) -> Result<ReplayReport, TraceError> {
     replay_of_bytes(&[0, 1].map(|rank: usize| sealed(parts[rank].iter().map(String::as_str)).into_bytes()))
 }
 
-/// What `check` says of these bytes as the two parts of a trace.
-pub(crate) fn replay_of_bytes(parts: &[Vec<u8>; 2]) -> Result<Report, TraceError> {
+/// The report of `check` on these bytes as the two parts of a trace.
+pub(crate) fn replay_of_bytes(parts: &[Vec<u8>; 2]) -> Result<ReplayReport, TraceError> {
     let place = Place::new();
     fs::create_dir_all(&place.0).expect("it can be made");
     for (bytes, rank) in parts.iter().zip(0..) {

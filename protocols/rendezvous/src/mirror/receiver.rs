@@ -1,4 +1,4 @@
-//! The receiving end: what it has processed and announced.
+//! The receiving end: it counts its announced receives.
 
 use super::MirrorRules;
 use crate::{Announcement, Hint, Matched, ReceiveSide, Unmark, Usage};

@@ -4,18 +4,18 @@ use crate::Release;
 use core::fmt::Debug;
 use core::hash::Hash;
 
-/// One constant for each safety rule of the mirror protocol; `rules.toml` says what each is for.
-/// The types that switch one off live in the checker.
+/// The safety rules of the mirror protocol, one constant each; `rules.toml` gives the purpose of each. Types that
+/// switch a rule off exist only in the checker.
 pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// R2: the sender forgets the unseen messages that `seen` covers.
     const SEEN_PRUNES: bool = true;
     /// R3: no announcement past an unannounced receive that could take the same messages.
     const BLOCKED_BY_UNANNOUNCED: bool = true;
-    /// R3: two receives could take the same message though neither accepts all that the other does.
+    /// R3: two receives can overlap even if neither accepts all messages of the other.
     const MASKS_OVERLAP: bool = true;
     /// R4: earlier unannounced receives of the same source, tag and mask enter the mirror as lines without a buffer.
     const AHEAD_LINES: bool = true;
-    /// R5: a line that an unseen message matches is that message's.
+    /// R5: a line that matches an unseen message belongs to that message.
     const UNSEEN_TAKES_LINE: bool = true;
     /// R6: every message removes its line, eager ones too.
     const EAGER_TAKES_LINE: bool = true;
@@ -23,7 +23,8 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const LENGTH_TEST: bool = true;
     /// R7: FIN is posted in the send call, directly behind the write.
     const FIN_BEHIND_WRITE: bool = true;
-    /// R10: DONE follows the data of the read: by itself, directly behind it, or once the receiver knows of it.
+    /// R10: DONE follows the data of the read. `Release` says when: by itself, directly behind the read, or once the
+    /// receiver knows of the read's end.
     const RELEASE: Release = Release::DoneBehindRead;
     /// R8: a FIN that does not name the first matching receive is an error.
     const FIN_IS_FIRST_MATCH: bool = true;
@@ -33,9 +34,9 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const CLAIM_TAKES: bool = true;
     /// R11: cancelling an announced receive asks the sender.
     const CANCEL_ASKS: bool = true;
-    /// F1: eager messages that no receive has taken fit the window.
+    /// F1: the eager messages that no receive has taken fit the window.
     const EAGER_FITS_WINDOW: bool = true;
-    /// F2: the sender is told when half of the window is free.
+    /// F2: the receiver tells the sender when more than half of the window is free.
     const TAKEN_IS_TOLD: bool = true;
     /// P13: a send that may be a rendezvous finds the RTR of an early receiver.
     const SEND_PROGRESSES_FIRST: bool = true;
@@ -43,7 +44,7 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const RECEIVE_PROGRESSES_FIRST: bool = true;
 }
 
-/// Every rule on: what runs in production.
+/// Every rule is on: the type of production.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AllMirrorRules {}
 impl MirrorRules for AllMirrorRules {}

@@ -11,7 +11,7 @@ use core::marker::PhantomData;
 struct Line {
     tag: TagSelector,
     target: Target,
-    /// False for a receive announced by the RTR of a later one: its buffer is not known.
+    /// False for a receive that was announced only by the count (`ahead`) of a later RTR: its buffer is not known.
     has_buffer: bool,
 }
 
@@ -24,14 +24,14 @@ struct Unseen {
     send: Handle,
 }
 
-/// The keys of an unseen message: its tag, one that all have in common, for lines that ignore bits of the tag, and its
-/// request.
+/// The keys of an unseen message: its tag; one key that all have in common, for lines that ignore bits of the tag;
+/// and its request.
 const BY_TAG: usize = 0;
 const FOR_MASKS: usize = 1;
 const BY_SEND: usize = 2;
 
-/// More than a receiver leaves unseen that says what it has seen now and then: these are appended and pruned, and
-/// hardly ever searched.
+/// A receiver reports now and then what it has seen, and leaves fewer messages unseen than this. They are appended
+/// and pruned, and hardly ever searched.
 const UNSEEN: usize = 256;
 
 impl Keyed<3> for Unseen {
@@ -61,7 +61,7 @@ impl<R: MirrorRules> MirrorSender<R> {
         self.mirror.iter().position(|line| line.tag.matches(tag))
     }
 
-    /// The message that is being sent takes its line; one that finds none is unseen.
+    /// The message that is being sent takes its line; a message that finds no line is unseen.
     #[inline(always)]
     fn take_line(&mut self, tag: Tag, send: Handle) -> Option<Line> {
         if let Some(at) = self.line_for(tag) {
@@ -87,7 +87,7 @@ impl<R: MirrorRules> MirrorSender<R> {
         }
     }
 
-    /// Whether count `a` is at or behind `b`, both modulo 2^32.
+    /// Whether count `a` is equal to or behind `b`, both modulo 2^32.
     fn at_or_behind(a: u32, b: u32) -> bool {
         b.wrapping_sub(a) < 1 << 31
     }
@@ -96,8 +96,7 @@ impl<R: MirrorRules> MirrorSender<R> {
 impl<R: MirrorRules> SendSide for MirrorSender<R> {
     #[inline(always)]
     fn eager(&mut self, tag: Tag, send: Handle) {
-        // Nothing waits for an eager message's number once the receiver has been heard of it; the
-        // receiver sees to that by SEEN (R9).
+        // An eager message has no end that would remove it from the unseen ones; the receiver's SEEN does that (R9).
         self.sent = self.sent.wrapping_add(1);
         if R::EAGER_TAKES_LINE {
             self.take_line(tag, send);
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
     use crate::mirror::{AllMirrorRules, MirrorRules};
 
-    /// R9 off; the types that the checker uses live with it.
+    /// R9 off. The checker has types of its own for the other rules.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     enum WithoutDonePrunes {}
     impl MirrorRules for WithoutDonePrunes {
@@ -187,8 +186,8 @@ mod tests {
         send
     }
 
-    /// How many messages are remembered at most while `n` rendezvous begin and finish, `at_once` at a time,
-    /// and the receiver announces nothing.
+    /// The most messages that are remembered while `n` rendezvous begin and finish, `at_once` at a time, and the
+    /// receiver announces nothing.
     fn remembered_at_most<R: MirrorRules>(n: u32, at_once: u32) -> (usize, usize) {
         let mut sender = MirrorSender::<R>::default();
         let mut most = 0;

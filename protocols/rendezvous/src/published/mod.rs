@@ -1,18 +1,17 @@
-//! The thesis's rule set, in the reading that is sound.
+//! The thesis's rule set, in its sound reading.
 //!
-//! The sender keeps the RTRs that no message was waiting for. Which message an RTR belongs to is told by
-//! order alone: each announced message (RTS) is answered by exactly one RTR or RTS-ACK, each RTR that is
-//! used by an RTR-ACK. An eager message leaves the RTR of its receive behind, if there was one; so it
-//! sets the Eager-flag of its envelope, under which the next announcement stops the receiver (stop-RTR),
-//! and a later one lets it go on (resume-RTR), when no RTR from before the stop can still arrive
-//! (speculative-rendezvous 4.2.3).
+//! The sender keeps the RTRs that arrive before their message. Order alone tells which message an RTR belongs to:
+//! each announced message (RTS) is answered by exactly one RTR or RTS-ACK, and each used RTR by an RTR-ACK. An eager
+//! message leaves the RTR of its receive behind, if there is one. So it sets the Eager-flag of its envelope. Under
+//! that flag, the next announcement stops the receiver (stop-RTR). A later announcement lets it resume (resume-RTR),
+//! once no RTR from before the stop can still arrive (speculative-rendezvous 4.2.3).
 //!
-//! The receiver says DONE in a call of the library, once it knows that it has read, as the classical rendezvous by
-//! read does that the thesis builds upon and measures against (3.6).
+//! The receiver sends DONE in a call of the library, once it knows that its read is over. So does the classical
+//! rendezvous by read, on which the thesis builds and with which it compares (3.6).
 //!
-//! Three points are not in the thesis's words, and it is unsound without them: every receive that takes an
-//! RTS without having sent an RTR answers RTS-ACK; at a stop all pending receives of the envelope count
-//! as not announced, so that they answer too; receives that ignore bits of the tag are not announced.
+//! Three points are not in the thesis's words, and the rule set is unsound without them. Every receive that takes an
+//! RTS without having sent an RTR answers RTS-ACK. At a stop all pending receives of the envelope count as not
+//! announced, so that they answer, too. Receives that ignore bits of the tag are not announced.
 
 mod receiver;
 mod rules;

@@ -1,4 +1,4 @@
-//! The receiving end: which envelopes are stopped.
+//! The receiving end: it knows which envelopes are stopped.
 
 use super::{PublishedRules, Resume};
 use crate::{Announcement, Fate, Hint, Matched, ReceiveSide, Unmark, Usage};

@@ -15,25 +15,25 @@ struct Announced {
     awaits_answer: bool,
 }
 
-/// An RTR that no message was waiting for.
+/// An RTR that arrived before its message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Stored {
     tag: TagSelector,
     target: Target,
 }
 
-/// What is known of an envelope since its last eager message. No entry: all RTRs are trusted.
+/// The state of an envelope since its last eager message. Without an entry, all RTRs are trusted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Flag {
     /// An eager message may have left an RTR behind.
     Eager,
-    /// The RTS of this request told the receiver to stop; RTRs from before may arrive.
+    /// The RTS of this request told the receiver to stop; RTRs from before may still arrive.
     Stopping(Handle),
-    /// None can arrive any more.
+    /// No RTR from before the stop can arrive any more.
     Stopped,
 }
 
-/// What became of RTRs: one that is stored may still be used (speculative-rendezvous 4.2.6).
+/// Counts the fates of RTRs; a stored RTR may still be used (speculative-rendezvous 4.2.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct RtrCount {
     resolved: u16,
@@ -41,11 +41,11 @@ struct RtrCount {
 }
 
 impl RtrCount {
-    /// RTRs before a decision, and the least share of used ones in percent.
+    /// The number of RTRs before a decision, and the least share of used ones in percent.
     const WINDOW: u16 = 16;
     const THRESHOLD: u32 = 80;
 
-    /// Whether the receiver is to be told to stop. Starts a new window when one is full.
+    /// Whether the receiver has to be told to stop. Starts a new window when one is full.
     fn too_few_used(&mut self) -> bool {
         if self.resolved < Self::WINDOW {
             return false;
@@ -92,7 +92,7 @@ impl<R: PublishedRules> PublishedSender<R> {
     }
 
     fn set_flag(&mut self, tag: Tag, flag: Option<Flag>) {
-        // Sorted by tag, so that equal knowledge is an equal state.
+        // Sorted by tag, so that equal flags are an equal state.
         match (self.flags.binary_search_by_key(&tag, |(flagged, _)| *flagged), flag) {
             (Ok(at), Some(flag)) => self.flags[at].1 = flag,
             (Ok(at), None) => {
@@ -103,7 +103,7 @@ impl<R: PublishedRules> PublishedSender<R> {
         }
     }
 
-    /// The receiver has processed the RTS of `send`: if that one said stop, no RTR from before can follow.
+    /// The receiver has processed the RTS of `send`. If that RTS said stop, no RTR from before can follow.
     fn stop_arrived(&mut self, send: Handle) {
         if let Some(at) = self.flags.iter().position(|(_, flag)| *flag == Flag::Stopping(send)) {
             self.flags[at].1 = Flag::Stopped;
@@ -129,11 +129,11 @@ impl<R: PublishedRules> PublishedSender<R> {
         Route::Rts(hint)
     }
 
-    /// P10, P11: a rendezvous under a flag goes by RTS, whatever is stored.
+    /// P10, P11: a rendezvous under a flag goes by RTS, whichever RTRs are stored.
     fn send_flagged(&mut self, message: &Outgoing, flag: &Flag, adaptation: Adaptation) -> Route {
         let tag = message.tag;
-        // Sound reading: the receive of a flagged message answers RTS-ACK always, and RTRs say nothing.
-        // Literal readings: the message may be answered by an RTR.
+        // Sound reading: the receive of a flagged message always answers RTS-ACK, and RTRs mean nothing. Literal
+        // readings: the message may be answered by an RTR.
         let literal = R::RESUME != Resume::ReceivesUnmarked || !R::AWAIT_STOP;
         match flag {
             Flag::Eager => {
@@ -176,7 +176,7 @@ impl<R: PublishedRules> PublishedSender<R> {
 impl<R: PublishedRules> SendSide for PublishedSender<R> {
     #[inline(always)]
     fn eager(&mut self, tag: Tag, _: Handle) {
-        // P9. Under a stop nothing is to be added: RTRs from before it are dropped anyway.
+        // P9. Under a stop the flag need not be set: RTRs from before it are dropped anyway.
         if R::EAGER_FLAG && self.flag(tag).is_none() {
             self.set_flag(tag, Some(Flag::Eager));
         }
@@ -197,7 +197,7 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
                 self.count.resolve(adaptation, 1, true);
                 return Route::Write(self.stored.remove(at).target);
             }
-            // The receive of a declined RTR is this message's: it answers nothing more.
+            // The receive of a declined RTR is this message's: it sends no other answer.
             if !R::DECLINE_TAKES_ONE {
                 self.delete_stored(tag, adaptation);
             } else if R::DECLINED_RTR_GOES {

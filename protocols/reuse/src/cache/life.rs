@@ -1,13 +1,13 @@
-//! The life of a registration: asked for, valid, doomed, gone.
+//! The life of a registration: requested, valid, doomed, gone.
 //!
-//! No valid entry covers another one: who registers more than an entry has takes its place. So the valid
-//! entries have their starts and their ends in the same order, and of those that start at or before an
-//! address the last one reaches farthest. That makes a look-up one search in a tree, for any lengths, however
-//! the entries overlap; and an entry that nobody could ever need again does not stay registered.
+//! No valid entry covers another one: a registration that covers an entry takes its place. So the valid entries have
+//! their starts and their ends in the same order. Of the entries that start at or before an address, the last one
+//! reaches farthest. So a look-up is one search in a tree, for any lengths and however the entries overlap; and an
+//! entry that no request could need again does not stay registered.
 //!
-//! A request that some entries cover only together gets an entry of its own pages, not of the union: its cost
-//! is then that of its own length, what other buffers did before does not make it larger, and an invalidation
-//! of their pages does not end it.
+//! If only several entries together cover a request, it gets an entry of its own pages, not of their union. Its cost
+//! is then that of its own length: earlier uses of other buffers do not make it larger, and an invalidation of their
+//! pages does not end it.
 
 use super::slots::{Entry, Slots, State};
 use super::{Acquired, AllCacheRules, CacheRules, Deregister, Limits, Misuse, Refusal, Registration};
@@ -18,19 +18,19 @@ use core::marker::PhantomData;
 
 /// The registrations of a process.
 ///
-/// A hit costs one comparison if it is in the entry of the last hit, else one search in a tree of the valid
-/// entries; by name it costs an access to a table. Neither a hit nor a release allocates. Who is evicted
-/// follows from the calls alone: the entry that has not been in use for longest.
+/// A hit costs one comparison if it is in the entry of the last hit, and otherwise one search in a tree of the valid
+/// entries. A hit by name costs one access to a table. Neither a hit nor a release allocates. Eviction depends on the
+/// calls alone: the entry that has been idle for longest goes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cache<R = AllCacheRules> {
     limits: Limits,
     slots: Slots,
-    /// The valid entries by start.
+    /// The valid entries, by their start.
     index: BTreeMap<u64, u32>,
-    /// Registrations that the driver was asked for and has not answered. They are not in the index: they must not be
-    /// found.
+    /// Registrations that the driver has not answered yet. They are not in the index, because no look-up may find
+    /// them.
     unanswered: Vec<u32>,
-    /// Where the last hit was.
+    /// The entry of the last hit.
     last: u32,
     rules: PhantomData<R>,
 }
@@ -48,11 +48,11 @@ impl<R: CacheRules> Cache<R> {
         }
     }
 
-    /// Asks for registered memory that has all of `span`, and holds it.
+    /// Asks for registered memory that contains all of `span`, and holds it.
     ///
     /// After [`Acquired::Register`] the driver registers the pages, and reports by [`Self::registered`] or
-    /// [`Self::failed`]; it may do something else first. To make room, idle registrations may go: any number
-    /// of outputs.
+    /// [`Self::failed`]; other calls may come in between. To make room, idle registrations may be deregistered: any
+    /// number of outputs.
     #[inline]
     pub fn acquire(&mut self, span: Span, out: &mut impl Extend<Deregister>) -> Acquired {
         match self.acquire_registered(span) {
@@ -61,7 +61,7 @@ impl<R: CacheRules> Cache<R> {
         }
     }
 
-    /// As [`Self::acquire`], but only what is registered already.
+    /// As [`Self::acquire`], but only memory that is registered already.
     #[inline]
     pub fn acquire_registered(&mut self, span: Span) -> Option<RegionId> {
         let index = self.find(span)?;
@@ -70,7 +70,7 @@ impl<R: CacheRules> Cache<R> {
         Some(self.slots.name(index))
     }
 
-    /// As [`Self::acquire`], but only the registration of this name, if it is still valid and has all of `span`.
+    /// As [`Self::acquire`], but only the registration of this name, if it is still valid and contains all of `span`.
     #[inline]
     pub fn acquire_again(&mut self, region: RegionId, span: Span) -> bool {
         if R::NAME_IS_CHECKED && (self.slots.name(region.index) != region || !self.offers(region.index, span))
@@ -81,10 +81,10 @@ impl<R: CacheRules> Cache<R> {
         true
     }
 
-    /// The driver has registered what it was asked to. At most one output.
+    /// The driver has registered the pages that it was asked for. At most one output.
     ///
     /// # Errors
-    /// When it was not asked to, or has answered before.
+    /// If it was not asked to, or has answered before.
     pub fn registered(
         &mut self,
         region: RegionId,
@@ -95,7 +95,7 @@ impl<R: CacheRules> Cache<R> {
             self.remove(region.index, out);
             return Ok(Registration::Stale);
         }
-        // It may have been asked for twice, before the first answer.
+        // The pages may have been requested twice, before the first answer.
         let is_needed = state == State::Registering && self.covering(span).is_none();
         if is_needed {
             while let Some(index) = self.covered(span) {
@@ -107,10 +107,10 @@ impl<R: CacheRules> Cache<R> {
         Ok(Registration::Usable)
     }
 
-    /// The driver could not register what it was asked to. Who asked holds nothing, and sends another way.
+    /// The driver could not register the pages. The request that asked for them holds nothing, and sends another way.
     ///
     /// # Errors
-    /// When it was not asked to, or has answered before.
+    /// If it was not asked to, or has answered before.
     pub fn failed(&mut self, region: RegionId) -> Result<(), Misuse> {
         self.answered(region)?;
         self.slots.remove(region.index);
@@ -120,7 +120,7 @@ impl<R: CacheRules> Cache<R> {
     /// A transfer no longer uses a registration that it acquired. At most one output.
     ///
     /// # Errors
-    /// When nobody holds the registration.
+    /// If the registration is not held.
     #[inline]
     pub fn release(&mut self, region: RegionId, out: &mut impl Extend<Deregister>) -> Result<(), Misuse> {
         let entry = self.named(region)?;
@@ -137,10 +137,10 @@ impl<R: CacheRules> Cache<R> {
         Ok(())
     }
 
-    /// The pages under some addresses are not, or soon will not be, what they were: unmapped, mapped anew,
-    /// moved, given back. To be said before an address can get other pages (buffers of the application that
-    /// are being sent must not be touched anyway). Every registration that has one of the bytes ends. As many
-    /// outputs as end and are not in use.
+    /// The pages under some addresses have changed or soon will: they are unmapped, mapped anew, moved, or given
+    /// back. To be called before an address can get other pages. (The application must not touch buffers that are
+    /// being sent anyway.) Every registration that contains one of the bytes ends. One output for each that ends and
+    /// is not in use.
     pub fn invalidate(&mut self, span: Span, out: &mut impl Extend<Deregister>) {
         if !R::INVALIDATION_KILLS {
             return;
@@ -160,24 +160,24 @@ impl<R: CacheRules> Cache<R> {
         }
     }
 
-    /// Ends every registration: before a fork, at the end, or when nothing tells of invalidations any more.
+    /// Ends every registration: before a fork, at the end, or when invalidations are no longer reported.
     pub fn clear(&mut self, out: &mut impl Extend<Deregister>) {
         self.invalidate(Span::ALL, out);
     }
 
-    /// What a registration covers, as long as it exists.
+    /// The bytes that a registration covers, as long as it exists.
     pub fn span(&self, region: RegionId) -> Option<Span> {
         let entry = self.slots.get(region.index).filter(|_| self.slots.name(region.index) == region);
         entry.map(|entry| entry.span)
     }
 
-    /// Whether a registration can be handed out.
+    /// Whether the registration can be handed out.
     pub fn is_valid(&self, region: RegionId) -> bool {
         let entry = self.slots.get(region.index).filter(|_| self.slots.name(region.index) == region);
         entry.is_some_and(|entry| entry.state == State::Valid)
     }
 
-    /// How many registrations there are, those under way and those that only wait for their end included.
+    /// The number of registrations, including those under way and those that only wait for their end.
     pub const fn len(&self) -> u32 {
         self.slots.all().0
     }
@@ -187,7 +187,7 @@ impl<R: CacheRules> Cache<R> {
         self.len() == 0
     }
 
-    /// How many bytes are registered, or being registered.
+    /// The number of bytes that are registered, or being registered.
     pub const fn bytes(&self) -> u64 {
         self.slots.all().1
     }
@@ -209,7 +209,7 @@ impl<R: CacheRules> Cache<R> {
         }
     }
 
-    /// Evicts what has to go for `bytes` more; nothing, if that could not be enough.
+    /// Evicts entries until `bytes` more fit; evicts nothing if that could not be enough.
     fn make_room(&mut self, bytes: u64, out: &mut impl Extend<Deregister>) -> Result<(), Refusal> {
         let limits = self.limits;
         let fits = |(entries, used): (u32, u64)| {
@@ -230,7 +230,7 @@ impl<R: CacheRules> Cache<R> {
         Ok(())
     }
 
-    /// The valid entry in which all of `span` can be used.
+    /// The valid entry that contains all of `span`, for use.
     #[inline]
     fn find(&self, span: Span) -> Option<u32> {
         if self.offers(self.last, span) {
@@ -261,7 +261,7 @@ impl<R: CacheRules> Cache<R> {
         self.slots.get(*index).filter(|entry| span.contains(entry.span)).map(|_| *index)
     }
 
-    /// A valid entry that has a byte of `span`: the first one that starts behind its start, or the last one
+    /// A valid entry that shares a byte with `span`: the first one that starts behind its start, or the last one
     /// before.
     fn overlapping(&self, span: Span) -> Option<u32> {
         let before = self.index.range(..=span.start()).next_back();
@@ -279,7 +279,7 @@ impl<R: CacheRules> Cache<R> {
         }
     }
 
-    /// A valid entry is not handed out any more, and goes when nobody uses it.
+    /// Ends a valid entry: it is not handed out any more, and goes when it is not in use.
     fn end(&mut self, index: u32, out: &mut impl Extend<Deregister>) {
         self.forget(index);
         if R::IN_USE_STAYS && self.slots.get(index).is_some_and(|entry| entry.holds > 0) {
@@ -324,7 +324,7 @@ impl<R: CacheRules> Cache<R> {
         entry.ok_or(Misuse::NoSuchRegion(region))
     }
 
-    /// The entry of this name, of which the driver was asked, and need not be asked again.
+    /// The entry of this name, for which the driver was asked. With this answer, the question is settled.
     fn answered(&mut self, region: RegionId) -> Result<Entry, Misuse> {
         let entry = *self.named(region)?;
         if !matches!(entry.state, State::Registering | State::Stale) {

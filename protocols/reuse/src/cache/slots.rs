@@ -1,21 +1,21 @@
-//! The table of registrations, and the list of those that nobody uses, longest unused first.
+//! The table of registrations, and the list of the idle ones, longest idle first.
 
 use crate::{RegionId, Span};
 use alloc::vec::Vec;
 
-/// No slot.
+/// The index that stands for no slot.
 const NONE: u32 = u32::MAX;
 
-/// Where a registration is in its life.
+/// The state of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum State {
-    /// Asked of the driver.
+    /// The driver was asked for it.
     Registering,
-    /// Asked of the driver, and invalidated since.
+    /// The driver was asked for it, and its pages were invalidated since.
     Stale,
-    /// In the index: can be handed out.
+    /// It is in the index and can be handed out.
     Valid,
-    /// In use, never handed out again, deregistered when it is no longer in use.
+    /// It is in use, is never handed out again, and is deregistered when its last use ends.
     Doomed,
 }
 
@@ -24,7 +24,7 @@ pub(super) enum State {
 pub(super) struct Entry {
     pub(super) span: Span,
     pub(super) state: State,
-    /// How many use it. Who asked for it counts from the beginning.
+    /// The number of uses. The transfer that requested it counts from the beginning.
     pub(super) holds: u32,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Entry {
 struct Slot {
     generation: u32,
     entry: Option<Entry>,
-    /// The neighbours in the list of idle entries; of a free slot, `newer` is the next free one.
+    /// The neighbours in the list of idle entries. In a free slot, `newer` is the next free slot.
     older: u32,
     newer: u32,
 }
@@ -64,12 +64,12 @@ impl Slots {
         }
     }
 
-    /// Entries and bytes of all registrations.
+    /// The number of entries and bytes of all registrations.
     pub(super) const fn all(&self) -> (u32, u64) {
         (self.entries, self.bytes)
     }
 
-    /// Entries and bytes of those that are in use, or under way.
+    /// The number of entries and bytes of those that are in use, or under way.
     pub(super) const fn busy(&self) -> (u32, u64) {
         (self.entries - self.idle_entries, self.bytes - self.idle_bytes)
     }
@@ -84,14 +84,14 @@ impl Slots {
         self.slots.get_mut(index as usize)?.entry.as_mut()
     }
 
-    /// The present name of a position.
+    /// The present name of an index.
     #[inline]
     pub(super) fn name(&self, index: u32) -> RegionId {
         let generation = self.slots.get(index as usize).map_or(0, |slot| slot.generation);
         RegionId { index, generation }
     }
 
-    /// Adds an entry that is in use. None if there are as many as can be counted.
+    /// Adds an entry that is in use. `None` if there are as many as can be counted.
     pub(super) fn insert(&mut self, entry: Entry) -> Option<u32> {
         let index = if self.first_free == NONE {
             let index = u32::try_from(self.slots.len()).ok().filter(|index| *index != NONE)?;
@@ -124,7 +124,7 @@ impl Slots {
         (self.oldest != NONE).then_some(self.oldest)
     }
 
-    /// Puts an entry that is no longer in use at the end of the list.
+    /// Puts an entry that has become idle at the end of the list.
     #[inline]
     pub(super) fn set_idle(&mut self, index: u32) {
         let before = core::mem::replace(&mut self.newest, index);
@@ -138,7 +138,7 @@ impl Slots {
         }
     }
 
-    /// Takes an entry out of the list.
+    /// Takes an entry out of the list of idle ones.
     #[inline]
     pub(super) fn set_busy(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];

@@ -1,8 +1,8 @@
-//! Which buffers are used often enough to be registered: the vocabulary.
+//! The choice of the buffers that are used often enough to be registered: the vocabulary.
 //!
-//! A small message is copied into memory that is registered for good, because registering its own buffer
-//! costs more than a copy. It pays for a buffer that is used again: after n uses, if n copies cost more than one
-//! registration and n look-ups, n > R / (C - V) (speculative-rendezvous 5.3.3).
+//! A small message is copied into memory that stays registered, because registering its own buffer costs more than a
+//! copy. Registering pays for a buffer that is used again: after n uses, if n copies cost more than one registration
+//! and n look-ups, so if n > R / (C - V) (speculative-rendezvous 5.3.3).
 
 mod reuse;
 mod table;
@@ -13,7 +13,7 @@ pub use text::ThresholdsError;
 
 use crate::RegionId;
 
-/// How a small message travels: which copy a registered buffer saves.
+/// The way in which a small message travels. It decides which copy a registered buffer saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Path {
     /// Written into the receiver's ring: the fast path.
@@ -27,10 +27,10 @@ pub enum Path {
 }
 
 impl Path {
-    /// All of them, in the order in which they are listed.
+    /// All paths, in the order in which they are listed.
     pub const ALL: [Self; 4] = [Self::EagerByWrite, Self::EagerBySend, Self::Put, Self::Get];
 
-    /// What it is called, in files and tables.
+    /// The name of the path in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::EagerByWrite => "eager_by_write",
@@ -41,11 +41,12 @@ impl Path {
     }
 }
 
-/// Size classes: class k is from k KiB up to, not including, k + 1 KiB, and the last one has all above.
+/// The number of size classes. Class k is from k KiB up to, not including, k + 1 KiB; the last class contains all
+/// larger sizes.
 pub const CLASSES: usize = 9;
 
-/// The least number of uses for which a registration pays, n, by path and size class. A property of the
-/// machine: to be measured, and to be given, as text too.
+/// The least number of uses for which a registration pays, n, by path and size class. It is a property of the
+/// machine: it is measured, and given to the cache, also as text.
 ///
 /// ```
 /// use carrousel_reuse::{Path, Thresholds};
@@ -72,10 +73,10 @@ pub struct Thresholds {
 }
 
 impl Thresholds {
-    /// It never pays: a copy costs less than the look-up.
+    /// Registering never pays: a copy costs less than the look-up.
     pub const NEVER: u32 = u32::MAX;
 
-    /// Those of the thesis's machine, as an example (speculative-rendezvous, table 5.3).
+    /// The thresholds of the thesis's machine, as an example (speculative-rendezvous, table 5.3).
     pub const PUBLISHED: Self = {
         let one_sided = [196, 128, 128, 125, 56, 33, 29, 26, 25];
         Self {
@@ -92,7 +93,7 @@ impl Thresholds {
         Self { eager_by_write: all, eager_by_send: all, put: all, get: all }
     }
 
-    /// Those of a path, by size class.
+    /// The thresholds of a path, by size class.
     #[inline]
     pub const fn of(&self, path: Path) -> &[u32; CLASSES] {
         match path {
@@ -103,7 +104,7 @@ impl Thresholds {
         }
     }
 
-    /// As [`Thresholds::of`], to be set.
+    /// As [`Thresholds::of`], for writing.
     pub const fn of_mut(&mut self, path: Path) -> &mut [u32; CLASSES] {
         match path {
             Path::EagerByWrite => &mut self.eager_by_write,
@@ -126,34 +127,34 @@ fn class(len: u64) -> u8 {
     (len >> 10).min(LAST) as u8
 }
 
-/// What decides, beside the uses.
+/// The parameters that decide, together with the number of uses, whether a buffer is registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// The least number of uses that pays.
     pub thresholds: Thresholds,
-    /// Register after this percentage of them, hoping for the others.
+    /// Register after this percentage of the uses that pay, and speculate on the others.
     pub speculation_percent: u32,
-    /// Messages below so many bytes are always copied, and not counted.
+    /// Messages of fewer bytes are always copied, and not counted.
     pub bytes_min: u64,
-    /// And those above so many.
+    /// Messages of more bytes are always copied, and not counted.
     pub bytes_max: u64,
-    /// The table has 2^`bucket_bits_min` buckets at first, and doubles when it has as many entries.
+    /// The table has 2^`bucket_bits_min` buckets at first, and doubles them when it has as many entries as buckets.
     pub bucket_bits_min: u32,
-    /// Up to 2^`bucket_bits_max` buckets, at most 2^31; from then on its chains grow.
+    /// The table grows to 2^`bucket_bits_max` buckets, at most 2^31; from then on its chains grow.
     pub bucket_bits_max: u32,
-    /// Buffers in the table, at most. Once it is full, further ones are copied, and not counted: to replace one
-    /// would take the order of their uses, which every use would pay for.
+    /// The most buffers in the table. Once it is full, further buffers are copied, and not counted. To replace an
+    /// entry, the table would need the order of uses, which would make every use more expensive.
     pub entries_max: u32,
-    /// While less than this percentage of the entries is registered and the chains grow, no entry is added.
-    /// 0 is never to stop.
+    /// No entry is added while the chains grow and less than this percentage of the entries is registered. With 0,
+    /// entries are always added.
     pub share_percent: u32,
-    /// Register after all of the uses that pay, not a part, while most registrations have gone before they had paid.
-    /// Not in the thesis.
+    /// Register only after all of the uses that pay, not after a part of them, while most registrations have ended
+    /// before they had paid. Not in the thesis.
     pub learns: bool,
 }
 
 impl Default for Policy {
-    /// As published, for the thesis's machine; the table grows from 2^12 buckets, and has up to 2^21 entries.
+    /// The published values, for the thesis's machine. The table grows from 2^12 buckets, and has up to 2^21 entries.
     fn default() -> Self {
         Self {
             thresholds: Thresholds::PUBLISHED,
@@ -169,13 +170,13 @@ impl Default for Policy {
     }
 }
 
-/// What a use of a buffer should come to.
+/// The advice for a use of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Advice {
-    /// Copy. Nobody ever has to wait.
+    /// Copy. This is always possible without waiting.
     Copy,
-    /// It was registered, by this name. Whether it still is, the cache knows.
+    /// The buffer was registered by this name. The cache knows whether it still is.
     Direct(RegionId),
-    /// Used often enough: look for it in the cache, or register it.
+    /// The buffer is used often enough: look for it in the cache, or register it.
     Register,
 }

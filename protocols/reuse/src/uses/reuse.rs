@@ -1,51 +1,51 @@
-//! Counting the uses of buffers, and when that is enough.
+//! Counts the uses of buffers, and decides when a buffer has enough of them.
 
 use super::table::{Entry, Key, Table};
 use super::{Advice, Path, Policy, Thresholds, class};
 use crate::RegionId;
 use alloc::vec::Vec;
 
-/// Registrations that have paid or not, before anything is learned from them.
+/// The number of registrations, paid or not, from which the policy learns.
 const LEARNED_FROM: u32 = 16;
 
-/// More are not counted: 2^31 times as many uses as usual are as good as never.
+/// Refusals are counted up to this number: 2^31 times as many uses as usual is as good as never.
 const REFUSALS_MAX: u8 = 31;
 
 /// The marks on one registration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Marks {
     generation: u32,
-    /// Entries that bear its name. 0 once it is lost.
+    /// The number of entries that name it. 0 once it is lost.
     entries: u32,
-    /// Of these, how many have not paid for it.
+    /// The number of these entries that have not paid for it.
     unpaid: u32,
 }
 
-/// Which buffers are used often enough.
+/// Decides which buffers are used often enough.
 ///
-/// Counts the uses of each buffer, an address with messages of one size class, on all paths together. What it
-/// says is advice: wrong counts cost time, never data.
+/// Counts the uses of each buffer (an address with messages of one size class) on all paths together. Its answers are
+/// advice: wrong counts cost time, never data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reuse {
     policy: Policy,
     table: Table,
-    /// By index of the registration.
+    /// The marks, by index of the registration.
     marks: Vec<Marks>,
-    /// Entries whose registration is not lost.
+    /// The number of entries whose registration is not lost.
     registered: u32,
-    /// Entries that have paid for their registration, and such that lost it before.
+    /// The numbers of entries that have paid for their registration (`paid`), and that lost it before (`wasted`).
     paid: u32,
     wasted: u32,
 }
 
 impl Reuse {
-    /// Nothing was used.
+    /// Without counted uses.
     pub const fn new(policy: Policy) -> Self {
         let table = Table::new(policy.bucket_bits_min, policy.bucket_bits_max);
         Self { policy, table, marks: Vec::new(), registered: 0, paid: 0, wasted: 0 }
     }
 
-    /// `len` bytes at `address` are about to be transferred. Allocates only for a buffer that is new.
+    /// `len` bytes at `address` are about to be transferred. Allocates only for a new buffer.
     #[inline]
     pub fn on_use(&mut self, address: u64, len: u64, path: Path) -> Advice {
         if len < self.policy.bytes_min || len > self.policy.bytes_max {
@@ -96,8 +96,8 @@ impl Reuse {
         self.registered += 1;
     }
 
-    /// The buffer's memory is not registered, or no longer: it has to be used often enough once more, beginning
-    /// with this use.
+    /// The buffer's memory is not registered, or no longer. Its uses are counted from the start, beginning with this
+    /// use.
     pub fn restart(&mut self, address: u64, len: u64) {
         let Some(entry) = self.table.find(Key { address, class: class(len) }) else { return };
         let before = *entry;
@@ -105,8 +105,9 @@ impl Reuse {
         self.unmark(&before);
     }
 
-    /// As [`Reuse::restart`], of memory that could not be registered: it has to be used twice as often as the last time. What
-    /// cannot be for good, such as memory that cannot be written to, costs the less the more it is used.
+    /// As [`Reuse::restart`], for memory that could not be registered: it then needs twice as many uses as the last
+    /// time. So memory that can never be registered, such as memory that cannot be written to, costs the less the
+    /// more it is used.
     pub fn refused(&mut self, address: u64, len: u64) {
         self.restart(address, len);
         if let Some(entry) = self.table.find(Key { address, class: class(len) }) {
@@ -114,7 +115,7 @@ impl Reuse {
         }
     }
 
-    /// This registration has ended. Costs the same for any number of buffers that bear its name.
+    /// This registration has ended. The cost is the same for any number of buffers that name it.
     pub fn lost(&mut self, region: RegionId) {
         if let Some(marks) = self.marks_of(region) {
             let Marks { entries, unpaid, .. } = *marks;
@@ -129,31 +130,31 @@ impl Reuse {
         *self = Self::new(self.policy);
     }
 
-    /// Whether buffers that are new are not counted (speculative-rendezvous 5.3.4): less than the demanded
-    /// share of all is registered, and the chains of the table have begun to grow. Not for good: those in the
-    /// table go on counting, and each insertion asks anew.
+    /// Whether new buffers are not counted (speculative-rendezvous 5.3.4): less than the demanded share of all is
+    /// registered, and the chains of the table have begun to grow. The state is not final: buffers in the table are
+    /// still counted, and each insertion decides anew.
     pub fn is_stopped(&self) -> bool {
         let share = u64::from(self.registered) * 100;
         let demanded = self.table.len() as u64 * u64::from(self.policy.share_percent);
         self.table.has_growing_chains() && share < demanded
     }
 
-    /// How many buffers are counted.
+    /// The number of buffers that are counted.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether none is.
+    /// Whether no buffer is counted.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many of them are registered.
+    /// The number of them that are registered.
     pub const fn registered_len(&self) -> u32 {
         self.registered
     }
 
-    /// After how many uses of `enough`, from which on it pays, a buffer is registered.
+    /// The number of uses after which a buffer is registered; registering pays from `enough` uses on.
     #[inline]
     fn needed(&self, enough: u32) -> u32 {
         let has_learned =
@@ -181,7 +182,7 @@ impl Reuse {
         }
     }
 
-    /// An entry does not bear the name any more that it bore.
+    /// Removes an entry from the marks of the registration that it named.
     fn unmark(&mut self, before: &Entry) {
         let marks = before.mark.and_then(|region| self.marks_of(region));
         if let Some(marks) = marks.filter(|marks| marks.entries > 0) {
@@ -191,7 +192,7 @@ impl Reuse {
         }
     }
 
-    /// The marks on a registration, unless its place has become another one's.
+    /// The marks on a registration, unless another registration has its index now.
     fn marks_of(&mut self, region: RegionId) -> Option<&mut Marks> {
         let marks = self.marks.get_mut(region.index as usize)?;
         (marks.generation == region.generation).then_some(marks)

@@ -1,22 +1,22 @@
 //! The table of buffers that are counted: a hash table with chains (speculative-rendezvous 5.3.3).
 //!
-//! Chosen there over a balanced tree, which slows down as it grows (figure 5.4). Entries lie in one list in
-//! the order of their insertion, and a chain is linked by their positions: the table's behaviour follows from the
-//! calls alone. A look-up costs one multiplication, and an access for each entry of a chain, one on average up to
-//! the largest size. Growing doubles the buckets and links all entries anew.
+//! The thesis chose it over a balanced tree, which slows down as it grows (figure 5.4). Entries lie in one list in
+//! the order of their insertion, and a chain links their positions: the table's behaviour depends on the calls alone.
+//! A look-up costs one multiplication, and one access for each entry of a chain, one on average up to the largest
+//! size. Growing doubles the buckets and links all entries anew.
 
 use crate::RegionId;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// No entry.
+/// The index that stands for no entry.
 const NONE: u32 = u32::MAX;
 
-/// 2^64 divided by the golden ratio, as the hash of the Linux kernel has it (`GOLDEN_RATIO_64`).
+/// 2^64 divided by the golden ratio, as in the hash of the Linux kernel (`GOLDEN_RATIO_64`).
 const GOLDEN: u64 = 0x61C8_8646_80B5_83EB;
 
-/// A buffer: an address with messages of one size class. Those of another class have another threshold, and
-/// need not fit into the same registration.
+/// A buffer: an address with messages of one size class. Messages of another class have another threshold, and may
+/// not fit into the same registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Key {
     pub(super) address: u64,
@@ -24,7 +24,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// A multiplicative hash. The class counts as bits that no address has.
+    /// A multiplicative hash. The class goes into bits that no address uses.
     #[inline]
     fn bucket(self, bits: u32) -> usize {
         let mixed = (self.address ^ (u64::from(self.class) << 58)).wrapping_mul(GOLDEN);
@@ -32,19 +32,19 @@ impl Key {
     }
 }
 
-/// What is known of a buffer.
+/// The counts of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Entry {
     pub(super) key: Key,
     /// The next entry of the chain.
     next: u32,
-    /// Uses, since the beginning or since its registration was lost.
+    /// The number of uses since the beginning, or since its registration was lost.
     pub(super) uses: u32,
-    /// The registration that it had when it was last asked for.
+    /// The registration that it had when it was last looked up.
     pub(super) mark: Option<RegionId>,
-    /// It was used often enough to have paid for the mark.
+    /// Whether it was used often enough to have paid for the mark.
     pub(super) has_paid: bool,
-    /// How often it could not be registered since it last was.
+    /// The number of refused registrations since the last successful one.
     pub(super) refusals: u8,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Table {
     entries: Vec<Entry>,
-    /// The first entry of each chain. None before the first entry.
+    /// The first entry of each chain. Empty before the first insertion.
     buckets: Vec<u32>,
     bits: u32,
     bits_max: u32,
@@ -78,7 +78,7 @@ impl Table {
         None
     }
 
-    /// Adds a buffer that is not in the table. None if it has as many as can be counted.
+    /// Adds a buffer that is not in the table. `None` if it has as many as can be counted.
     pub(super) fn insert(&mut self, key: Key) -> Option<&mut Entry> {
         let at = u32::try_from(self.entries.len()).ok().filter(|at| *at != NONE)?;
         if self.buckets.is_empty() {
@@ -91,8 +91,8 @@ impl Table {
         self.entries.last_mut()
     }
 
-    /// Whether the next entry makes the chains longer, on average, than one: at the largest size there are as
-    /// many entries as buckets.
+    /// Whether the next entry makes the average chain longer than one: at the largest size, the table has as many
+    /// entries as buckets.
     pub(super) fn has_growing_chains(&self) -> bool {
         self.bits == self.bits_max && self.entries.len() >= 1 << self.bits
     }

@@ -1,7 +1,7 @@
-//! Thresholds as text: the parameter file, which is measured, read, and edited by hand.
+//! Thresholds as text: the parameter file, which a measurement writes and people edit.
 //!
-//! A line for each path, in any order: its name, then a number of uses for each size class, smallest messages
-//! first, or `never`. What follows a `#` is for people, and so are empty lines.
+//! The file has a line for each path, in any order: its name, then for each size class, smallest messages first, a
+//! number of uses or `never`. Text behind a `#` and empty lines are ignored.
 
 use super::{CLASSES, Path, Thresholds};
 use alloc::borrow::ToOwned;
@@ -10,65 +10,65 @@ use core::fmt::{self, Display, Formatter};
 use core::str::FromStr;
 use thiserror::Error;
 
-/// How [`Thresholds::NEVER`] is written.
+/// The word for [`Thresholds::NEVER`].
 const NEVER: &str = "never";
 const COMMENT: char = '#';
-/// Of a word that is wrong, so many characters are repeated: the file may be anything.
+/// The number of characters of a wrong word that an error repeats: the file may contain anything.
 const SHOWN: usize = 24;
 
-/// What is wrong in a parameter file. Lines are counted from 1.
+/// An error in a parameter file. Lines are counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ThresholdsError {
     /// A line does not begin with a path.
     #[error("line {line}: `{found}` is no path: expected {}", Paths)]
     Path {
-        /// Which line.
+        /// The number of the line.
         line: usize,
-        /// What it begins with.
+        /// The word with which it begins.
         found: String,
     },
     /// A path has a second line.
     #[error("line {line}: {} has a line already, line {first}: expected one for each path", path.name())]
     Twice {
-        /// Which line.
+        /// The number of the line.
         line: usize,
-        /// The line before.
+        /// The number of the earlier line.
         first: usize,
-        /// Of which path.
+        /// The path that has both.
         path: Path,
     },
-    /// Neither a number of uses nor `never`.
+    /// A word is neither a number of uses nor `never`.
     #[error(
         "line {line}: `{found}` is no number of uses: expected 0 to {}, or `{NEVER}` where it never pays",
         Thresholds::NEVER - 1
     )]
     Number {
-        /// Which line.
+        /// The number of the line.
         line: usize,
-        /// What stands there.
+        /// The word that was found.
         found: String,
     },
-    /// Too few numbers, or too many.
+    /// A line has too few numbers, or too many.
     #[error(
         "line {line}: {} has {found} numbers: expected {CLASSES}, for messages from 0 KiB, 1 KiB, up to {} KiB and more",
         path.name(),
         CLASSES - 1
     )]
     Count {
-        /// Which line.
+        /// The number of the line.
         line: usize,
-        /// Of which path.
+        /// The path of the line.
         path: Path,
-        /// How many there are.
+        /// The number of numbers.
         found: usize,
     },
     /// A path has no line.
     #[error("line {line}, the end: there is no line for {}: expected one for each path", path.name())]
     Missing {
-        /// Behind the last line.
+        /// The number behind the last line.
         line: usize,
-        /// Which path.
+        /// The path without a line.
         path: Path,
     },
 }
@@ -90,7 +90,7 @@ impl Display for Paths {
     }
 }
 
-/// A number as it is written.
+/// A number of uses as the file has it.
 struct Uses(u32);
 
 impl Display for Uses {
@@ -124,7 +124,7 @@ impl FromStr for Thresholds {
 
     fn from_str(text: &str) -> Result<Self, ThresholdsError> {
         let mut thresholds = Self::uniform(Self::NEVER);
-        // In which line each path was found.
+        // The line in which each path was found.
         let mut found = Path::ALL.map(|path| (path, None));
         let mut end = 1;
         for (line, text) in (1..).zip(text.lines()) {

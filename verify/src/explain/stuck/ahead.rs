@@ -1,4 +1,4 @@
-//! What ranks have still to do where nothing moves, put together once: each of many thousand ranks may ask what all the
+//! The statements that stuck ranks have still ahead, collected once: each of many thousand ranks may ask what all the
 //! others would send, receive or enter.
 
 use crate::explain::names::{Names, ranks};
@@ -9,13 +9,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// The statements that ranks have not got to, by what others wait for: the first such step of each rank.
+/// The statements that ranks have not reached, by what others wait for: the first such step of each rank.
 pub(super) struct Ahead {
     /// By receiver, tag and sender; under no tag, whatever the tag is.
     sends: BTreeMap<(u16, Option<u32>, u16), usize>,
-    /// By receiver and sender: with a tag that only an execution knows.
+    /// By receiver and sender: sends whose tag is known only at run time.
     sends_of_any_tag: BTreeMap<(u16, u16), usize>,
-    /// By sender: to whomever its program says when it runs.
+    /// By sender: sends whose receiver is known only at run time.
     sends_to_any: BTreeMap<u16, usize>,
     /// The ranks of these.
     senders_to_any: Ranks,
@@ -23,11 +23,11 @@ pub(super) struct Ahead {
     receives: HashMap<(u16, Option<u32>, Option<u32>), usize>,
     /// How many collectives each rank has entered, and has in all.
     collectives: Vec<(usize, usize)>,
-    /// By number of a collective, from 1: who has not entered it.
+    /// By number of a collective, from 1: the ranks that have not entered it.
     missing: RefCell<HashMap<usize, Rc<Missing>>>,
 }
 
-/// Some ranks, and what they are called.
+/// Some ranks, and their names in a sentence.
 pub(super) struct Ranks {
     pub(super) list: Rc<[u16]>,
     pub(super) name: String,

@@ -1,10 +1,10 @@
-//! A stuck rank, and the reasons why what it waits for does not come.
+//! A stuck rank, and the reasons why its wait does not end.
 
 use crate::network::Message;
 use crate::program::Ordinal;
 use std::rc::Rc;
 
-/// Reasons that are given of a rank that waits for several requests.
+/// The most reasons that are given for a rank that waits for several requests.
 const REASONS_MAX: usize = 2;
 
 /// A rank that can never go on.
@@ -12,7 +12,7 @@ pub(in crate::explain) struct Waiting {
     pub(in crate::explain) rank: u16,
     /// Its next step.
     pub(in crate::explain) pc: usize,
-    /// The line of that, if the reader knows it.
+    /// The line of that step, if the reader knows the file.
     pub(super) line: Option<u32>,
     /// `at line 5 (...)`.
     pub(super) place: String,
@@ -20,7 +20,7 @@ pub(in crate::explain) struct Waiting {
     pub(super) request: Option<Ordinal>,
     /// One for each request that it waits for.
     pub(super) reasons: Vec<Reason>,
-    /// Unfinished ranks that could end it, in lists that others may have as well; no list is empty.
+    /// Unfinished ranks that could end the wait, in lists that other ranks may share; no list is empty.
     pub(super) edges: Vec<Rc<[u16]>>,
 }
 
@@ -28,11 +28,11 @@ pub(in crate::explain) struct Waiting {
 pub(super) struct Reason {
     /// `for rank 1 to receive it at line 9`.
     pub(super) text: String,
-    /// How it stands, ranks aside.
+    /// The reason without its ranks.
     pub(super) shape: Shape,
-    /// It is the same for every rank that it is true of, and says nothing of that rank's own.
+    /// The text is the same for every rank with this reason.
     pub(super) common: bool,
-    /// The message that it is about, if that has come.
+    /// The message that it is about, if that has arrived.
     pub(super) message: Option<Message>,
 }
 
@@ -40,14 +40,14 @@ pub(super) struct Reason {
 pub(super) type Shape = (Option<u32>, &'static str, Option<u32>);
 
 impl Waiting {
-    /// What is equal of ranks that wait in the same way: at the same line, for requests of the same lines that stand
-    /// alike. Nothing else is like a rank of which the line is not known.
+    /// A key that is equal for ranks that wait in the same way: at the same line, for requests of the same lines and
+    /// for the same kinds of reasons. A rank without a known line is like no other.
     pub(super) fn likeness(&self) -> Result<(u32, Vec<Shape>), u16> {
         let shapes = || self.reasons.iter().map(|reason| reason.shape).collect();
         self.line.map(|line| (line, shapes())).ok_or(self.rank)
     }
 
-    /// What is equal of ranks if what is said of one is true of the other one, word by word.
+    /// A key that is equal for ranks of which the same sentence is true.
     pub(super) fn account(&self) -> Result<(&str, Vec<&str>), u16> {
         let is_common = self.reasons.iter().all(|reason| reason.common);
         let texts = || self.reasons.iter().map(|reason| reason.text.as_str()).collect();

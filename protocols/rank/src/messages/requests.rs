@@ -1,8 +1,8 @@
 //! The table of open requests.
 
-use crate::active::Active;
-use crate::places::Places;
-use crate::state::{State, owner};
+use crate::collectives::active::Active;
+use crate::messages::places::Places;
+use crate::messages::state::{State, owner};
 use crate::{Status, UsageError};
 use alloc::vec::Vec;
 use carrousel_matching::{Communicator, Handle, Tag};

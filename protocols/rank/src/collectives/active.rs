@@ -1,6 +1,6 @@
 //! A collective that is under way.
 
-use crate::state::{End, State};
+use crate::messages::state::{End, State};
 use crate::{Failure, Status};
 use carrousel_collective::{At, Buffer, Schedule};
 use carrousel_matching::{Communicator, Handle, Tag};

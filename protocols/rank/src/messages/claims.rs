@@ -5,9 +5,9 @@
 //! stays where it is: of an eager message in the library's memory, which the sender has not got back, of a rendezvous with
 //! the sender.
 
-use crate::entries::{Arrival, Claimed, Offer, Posting};
+use crate::messages::entries::{Arrival, Claimed, Offer, Posting};
+use crate::messages::state::State;
 use crate::rank::Rank;
-use crate::state::State;
 use crate::{Arrived, Failure, ReceiveClaimed, Sink, Status, UsageError, Work};
 use carrousel_matching::{Communicator, Envelope, Handle, Pattern, Source, TagSelector};
 use carrousel_rendezvous::{Memory, Packet, Protocol};

@@ -1,110 +1,112 @@
-//! Walking a path: what each action set in motion, found by comparing the states around it.
+//! A path taken apart: the effects of each action, found by comparing the states around it.
 
 use crate::action::Action;
 use crate::explore::Path;
-use crate::network::{Flight, Message, Reading, Route, What};
+use crate::network::{Channel, ChannelKind, InFlight, Message, Reading};
 use crate::program::{Ordinal, Start};
 use crate::state::{Proc, State};
 use carrousel_rank::{Handle, Packet, Protocol, collective_of};
 use carrousel_scenario::{Received, RequestId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// An index into [`Walk::flights`].
-pub(super) type FlightId = usize;
+/// An index into [`Execution::sent`].
+pub(super) type SentId = usize;
 
 /// A path, taken apart.
 #[derive(Debug, Default)]
-pub(super) struct Walk {
+pub(super) struct Execution {
     /// One for each action, in order.
-    pub(super) beats: Vec<Beat>,
-    /// Everything that was ever in flight, in the order in which it was sent.
-    pub(super) flights: Vec<Sent>,
-    /// The ordinals behind the library's names, of released requests too.
+    pub(super) steps: Vec<ExecutedStep>,
+    /// All items that were ever in flight, in the order in which they were sent.
+    pub(super) sent: Vec<Sent>,
+    /// The ordinals of the library's handles, of released requests, too.
     names: HashMap<(u16, Handle), Ordinal>,
     /// What ranks have started with values that only an execution has.
     pub(super) begun: HashMap<(u16, Ordinal), Start>,
 }
 
-/// One action, and what came of it at the rank where it happened.
+/// One action, and its effects at the rank where it happened.
 #[derive(Debug)]
-pub(super) struct Beat {
+pub(super) struct ExecutedStep {
     /// Where it happened.
     pub(super) at: u16,
     /// What it was.
     pub(super) action: Action,
-    /// Of a rank's own step: which step of its program.
+    /// Of a step of a rank's program: its position.
     pub(super) pc: Option<u16>,
-    /// What came out of the network.
-    pub(super) landed: Option<FlightId>,
+    /// The item that came out of the network.
+    pub(super) landed: Option<SentId>,
     /// What went into it.
-    pub(super) sent: Vec<FlightId>,
+    pub(super) sent: Vec<SentId>,
     /// Requests that became complete.
     pub(super) completed: Vec<Ordinal>,
-    /// The receive and the message that MPI's rule brought together.
+    /// The receive and the message that the oracle has matched.
     pub(super) matched: Option<(Ordinal, Message)>,
     /// The message that found no receive.
     pub(super) kept: Option<Message>,
-    /// Names that stand for a message now, which the program asks about.
+    /// Names that stand for a message now, and that the program asks about.
     pub(super) learnt: Vec<(RequestId, Received)>,
 }
 
-/// Something that was sent.
+/// An item that was put in flight.
 #[derive(Debug)]
 pub(super) struct Sent {
     /// The way that it took.
-    pub(super) route: Route,
+    pub(super) channel: Channel,
     /// What it was.
-    pub(super) flight: Flight,
-    /// The beat that sent it.
+    pub(super) item: InFlight,
+    /// The step that sent it.
     pub(super) launched: usize,
-    /// The beat at which it came out, if it did.
+    /// The step at which it came out, if it did.
     pub(super) landed: Option<usize>,
     /// Of a packet, data or a completed transfer: the message that it belongs to, where that is known.
     pub(super) message: Option<Message>,
 }
 
-impl Walk {
+impl Execution {
     /// Takes a path apart.
     pub(super) fn new<P: Protocol>(path: &Path<P>) -> Self {
-        let mut walk = Self::default();
-        let mut queues: BTreeMap<Route, VecDeque<FlightId>> = BTreeMap::new();
+        let mut execution = Self::default();
+        let mut queues: BTreeMap<Channel, VecDeque<SentId>> = BTreeMap::new();
         for pair in path.steps.windows(2) {
             if let [(before, Some(action)), (after, _)] = pair {
-                walk.beat(before, *action, after, &mut queues);
+                execution.step(before, *action, after, &mut queues);
             }
         }
-        walk
+        execution
     }
 
-    /// A step whose way nobody knows: what is in flight before it was sent at some time.
+    /// A step without the path to it: items that are in flight before it have no known origin.
     pub(super) fn of_step<P: Protocol>(before: &State<P>, action: Action, after: &State<P>) -> Self {
-        let mut walk = Self::of_state(before);
-        let mut queues: BTreeMap<Route, VecDeque<FlightId>> = BTreeMap::new();
-        for (id, sent) in walk.flights.iter().enumerate() {
-            queues.entry(sent.route).or_default().push_back(id);
+        let mut execution = Self::of_state(before);
+        let mut queues: BTreeMap<Channel, VecDeque<SentId>> = BTreeMap::new();
+        for (id, sent) in execution.sent.iter().enumerate() {
+            queues.entry(sent.channel).or_default().push_back(id);
         }
-        walk.beat(before, action, after, &mut queues);
-        walk
+        execution.step(before, action, after, &mut queues);
+        execution
     }
 
-    /// The names of open requests, and what is in flight, in a state whose way nobody knows.
+    /// The open requests and the items in flight of a state without the path to it.
     pub(super) fn of_state<P: Protocol>(state: &State<P>) -> Self {
-        let mut walk = Self::default();
-        walk.begin(state);
+        let mut execution = Self::default();
+        execution.begin(state);
         for (at, proc) in state.ranks() {
             let named = proc.open.iter().filter_map(|open| Some(((at, open.handle?), open.ordinal)));
-            walk.names.extend(named);
+            execution.names.extend(named);
         }
-        for (route, flight) in state.network.iter() {
-            let at = if route.what == What::Written { route.at } else { route.peer };
-            let message = match *flight {
-                Flight::Read(Reading { request, .. }, _) => taken(state, *route, request),
-                Flight::Completion(request) if route.what != What::Written => taken(state, *route, request),
-                _ => walk.message_of(at, *route, flight, None),
+        for (channel, item) in state.network.iter() {
+            let at = if channel.kind == ChannelKind::Written { channel.at } else { channel.peer };
+            let message = match *item {
+                InFlight::Read(Reading { request, .. }, _) => taken(state, *channel, request),
+                InFlight::Completion(request) if channel.kind != ChannelKind::Written => {
+                    taken(state, *channel, request)
+                }
+                _ => execution.message_of(at, *channel, item, None),
             };
-            walk.flights.push(Sent { route: *route, flight: *flight, launched: 0, landed: None, message });
+            execution.sent.push(Sent { channel: *channel, item: *item, launched: 0, landed: None, message });
         }
-        walk
+        execution
     }
 
     /// Keeps what ranks have started with values that only an execution has.
@@ -112,23 +114,23 @@ impl Walk {
         self.begun.extend(state.begun.iter().map(|(rank, ordinal, start)| ((*rank, *ordinal), *start)));
     }
 
-    /// The request behind a name of the library.
+    /// The ordinal of a request, by the library's handle.
     pub(super) fn ordinal(&self, rank: u16, handle: Handle) -> Option<Ordinal> {
         // A request of a collective's round is told as the collective.
         self.names.get(&(rank, collective_of(handle).unwrap_or(handle))).copied()
     }
 
-    fn beat<P: Protocol>(
+    fn step<P: Protocol>(
         &mut self,
         before: &State<P>,
         action: Action,
         after: &State<P>,
-        queues: &mut BTreeMap<Route, VecDeque<FlightId>>,
+        queues: &mut BTreeMap<Channel, VecDeque<SentId>>,
     ) {
         let (at, taken) = match action {
             Action::Step { rank, .. } | Action::Announce { rank, .. } => (rank, None),
-            Action::Land(route) => (route.at, Some((route, 0))),
-            Action::Overtake { route, place } => (route.at, Some((route, place))),
+            Action::Land(channel) => (channel.at, Some((channel, 0))),
+            Action::Overtake { channel, place } => (channel.at, Some((channel, place))),
         };
         let (Some(old), Some(new)) = (before.procs.get(usize::from(at)), after.procs.get(usize::from(at)))
         else {
@@ -138,25 +140,25 @@ impl Walk {
             self.names.extend(open.handle.map(|handle| ((at, handle), open.ordinal)));
         }
         self.begin(after);
-        let this = self.beats.len();
-        let landed = taken.and_then(|(route, place)| queues.get_mut(&route)?.remove(place));
+        let this = self.steps.len();
+        let landed = taken.and_then(|(channel, place)| queues.get_mut(&channel)?.remove(place));
         if let Some(landed) = landed {
-            self.flights[landed].landed = Some(this);
+            self.sent[landed].landed = Some(this);
         }
-        let brought = landed.and_then(|landed| self.flights[landed].message);
+        let brought = landed.and_then(|landed| self.sent[landed].message);
         let kept = new.arrived.iter().find(|message| !old.arrived.contains(message)).copied();
         let matched = matched(old, new, brought, kept);
         let mut sent = Vec::new();
-        for route in after.network.routes() {
-            let Some((name, _)) = route.first() else { continue };
+        for channel in after.network.channels() {
+            let Some((name, _)) = channel.first() else { continue };
             let queue = queues.entry(*name).or_default();
-            for (route, flight) in route.iter().skip(queue.len()) {
-                let message = self.message_of(at, *route, flight, matched);
-                sent.push(self.flights.len());
-                queue.push_back(self.flights.len());
-                self.flights.push(Sent {
-                    route: *route,
-                    flight: *flight,
+            for (channel, item) in channel.iter().skip(queue.len()) {
+                let message = self.message_of(at, *channel, item, matched);
+                sent.push(self.sent.len());
+                queue.push_back(self.sent.len());
+                self.sent.push(Sent {
+                    channel: *channel,
+                    item: *item,
                     launched: this,
                     landed: None,
                     message,
@@ -166,51 +168,51 @@ impl Walk {
         let pc = matches!(action, Action::Step { .. }).then_some(old.pc);
         let completed = newly_complete(old, new);
         let learnt = new.received.iter().filter(|message| !old.received.contains(message)).copied().collect();
-        self.beats.push(Beat { at, action, pc, landed, sent, completed, matched, kept, learnt });
+        self.steps.push(ExecutedStep { at, action, pc, landed, sent, completed, matched, kept, learnt });
     }
 
     /// The message that something in flight belongs to; `at` is where it was sent.
     fn message_of(
         &self,
         at: u16,
-        route: Route,
-        flight: &Flight,
+        channel: Channel,
+        item: &InFlight,
         matched: Option<(Ordinal, Message)>,
     ) -> Option<Message> {
-        if route.context.is_collective() {
+        if channel.context.is_collective() {
             return None;
         }
         let own = |send: Handle| Some(Message { from: at, send: self.ordinal(at, send)? });
-        let theirs = |send: Handle| Some(Message { from: route.at, send: self.ordinal(route.at, send)? });
-        match *flight {
-            Flight::Data(data, _) => Some(data.message),
-            Flight::Packet(_, Some(message)) => Some(message),
-            Flight::Packet(
+        let theirs = |send: Handle| Some(Message { from: channel.at, send: self.ordinal(channel.at, send)? });
+        match *item {
+            InFlight::Data(data, _) => Some(data.message),
+            InFlight::Packet(_, Some(message)) => Some(message),
+            InFlight::Packet(
                 Packet::Done { send } | Packet::RtsAck { send } | Packet::Clear { send, .. },
                 _,
             ) => theirs(send),
-            Flight::Packet(..) | Flight::Notice(_) => None,
-            // A read is of the message that its receive has just got, a write of the rank's own.
-            Flight::Read(..) => matched.map(|(_, message)| message),
-            Flight::Completion(request) if route.what == What::Written => own(request),
-            Flight::Completion(request) => {
-                let is_its = |sent: &&Sent| match sent.flight {
-                    Flight::Read(reading, _) => sent.route == route && reading.request == request,
+            InFlight::Packet(..) | InFlight::Notice(_) => None,
+            // A read moves the message that its receive has just got, a write the rank's own.
+            InFlight::Read(..) => matched.map(|(_, message)| message),
+            InFlight::Completion(request) if channel.kind == ChannelKind::Written => own(request),
+            InFlight::Completion(request) => {
+                let is_its = |sent: &&Sent| match sent.item {
+                    InFlight::Read(reading, _) => sent.channel == channel && reading.request == request,
                     _ => false,
                 };
-                self.flights.iter().rev().find(is_its)?.message
+                self.sent.iter().rev().find(is_its)?.message
             }
         }
     }
 }
 
-/// The message that a receive of the rank at a route's end has.
-fn taken<P: Protocol>(state: &State<P>, route: Route, receive: Handle) -> Option<Message> {
-    let proc = state.procs.get(usize::from(route.at))?;
+/// The message that a receive of the rank at a channel's end has.
+fn taken<P: Protocol>(state: &State<P>, channel: Channel, receive: Handle) -> Option<Message> {
+    let proc = state.procs.get(usize::from(channel.at))?;
     proc.open.iter().find(|open| open.handle == Some(receive))?.message
 }
 
-/// What MPI's rule brought together: a waiting receive has left its queue, or an arrived message has.
+/// The match of a step: a waiting receive or an arrived message has left its queue.
 fn matched<P: Protocol>(
     old: &Proc<P>,
     new: &Proc<P>,

@@ -1,7 +1,7 @@
 //! What open requests are doing.
 
 use crate::Status;
-use crate::entries::Claimed;
+use crate::messages::entries::Claimed;
 use carrousel_matching::{Context, Handle, RankId, Tag};
 use carrousel_rendezvous::{LineId, Memory};
 

@@ -1,6 +1,6 @@
 //! Announcing posted receives to their senders.
 
-use crate::entries::Posting;
+use crate::messages::entries::Posting;
 use crate::rank::Rank;
 use crate::{Sink, Work};
 use carrousel_matching::{Context, Handle, Pattern, RankId, Source};

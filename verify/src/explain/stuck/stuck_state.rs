@@ -1,9 +1,9 @@
-//! The state in which nothing moves: for what each stuck rank waits, and why that does not come.
+//! A state without successors: what each stuck rank waits for, and why that does not happen.
 
 use super::ahead::{Ahead, Missing};
 use super::waiting::{Reason, Waiting};
+use crate::explain::execution::Execution;
 use crate::explain::names::{Names, ranks};
-use crate::explain::walk::Walk;
 use crate::later::sought;
 use crate::network::Message;
 use crate::program::{Act, Ordinal, Start};
@@ -12,7 +12,7 @@ use carrousel_rank::{Protocol, RankId, Source, TagSelector, mpi};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-pub(super) struct Scene<'a, P: Protocol> {
+pub(super) struct StuckState<'a, P: Protocol> {
     names: &'a Names<'a>,
     state: &'a State<P>,
     ahead: Ahead,
@@ -43,12 +43,12 @@ impl Edges {
     }
 }
 
-impl<'a, P: Protocol> Scene<'a, P> {
-    pub(super) fn new(names: &'a Names<'a>, walk: &Walk, state: &'a State<P>) -> Self {
+impl<'a, P: Protocol> StuckState<'a, P> {
+    pub(super) fn new(names: &'a Names<'a>, execution: &Execution, state: &'a State<P>) -> Self {
         let mut matched: HashMap<u16, Vec<(Ordinal, Message)>> = HashMap::new();
-        for beat in &walk.beats {
-            if let Some(of_beat) = beat.matched {
-                matched.entry(beat.at).or_default().push(of_beat);
+        for step in &execution.steps {
+            if let Some(of_beat) = step.matched {
+                matched.entry(step.at).or_default().push(of_beat);
             }
         }
         Self { names, state, ahead: Ahead::new(names, state), matched }
@@ -81,7 +81,7 @@ impl<'a, P: Protocol> Scene<'a, P> {
                 let mut open: Vec<Ordinal> =
                     ordinals.iter().copied().filter(|ordinal| !self.is_over(proc, rank, *ordinal)).collect();
                 if open.is_empty() {
-                    // The wait could return if MPI had buffered what nobody has received.
+                    // The wait could return if MPI had buffered messages that have no receive.
                     open.extend(ordinals.iter().copied().filter(|ordinal| self.is_unmatched(rank, *ordinal)));
                 }
                 request = open.first().copied();
@@ -102,7 +102,7 @@ impl<'a, P: Protocol> Scene<'a, P> {
         Some(Waiting { rank, pc, line, place, request, reasons, edges: edges.lists() })
     }
 
-    /// Whether a request is complete; a collective that the library was not told of, when all ranks have entered it.
+    /// Whether a request is complete. A collective without a schedule is complete when all ranks have entered it.
     fn is_over(&self, proc: &Proc<P>, rank: u16, request: Ordinal) -> bool {
         let is_untold = |open: &Open| open.ordinal == request && open.handle.is_none();
         match proc.open.iter().any(is_untold) {
@@ -111,7 +111,7 @@ impl<'a, P: Protocol> Scene<'a, P> {
         }
     }
 
-    /// Whether a request is a send whose message nobody has received, or a collective that some rank has not entered.
+    /// Whether a request is a send whose message has no receive, or a collective that some rank has not entered.
     fn is_unmatched(&self, rank: u16, request: Ordinal) -> bool {
         let message = Message { from: rank, send: request };
         match self.names.start(rank, request) {
@@ -123,7 +123,7 @@ impl<'a, P: Protocol> Scene<'a, P> {
 
     /// `for rank 1 to receive it at line 9`.
     fn reason(&self, rank: u16, pc: usize, ordinal: Ordinal, edges: &mut Edges) -> Reason {
-        // A blocking statement waits for what it has started itself.
+        // A blocking statement waits for a request that it has started itself.
         let line = self.line(rank, pc);
         let own = line.is_some()
             && line == self.names.step_of(rank, ordinal).and_then(|start| self.line(rank, start));
@@ -141,7 +141,7 @@ impl<'a, P: Protocol> Scene<'a, P> {
         reason
     }
 
-    /// Why a send waits; `its` is its request, where that is to be named.
+    /// Why a send waits; `its` is its request, if that has to be named.
     fn for_receive(
         &self,
         message: Message,
@@ -170,7 +170,7 @@ impl<'a, P: Protocol> Scene<'a, P> {
         Reason { message: Some(message), ..reason }
     }
 
-    /// Why a receive or a probe waits; `its` is the request, where that is to be named.
+    /// Why a receive or a probe waits; `its` is the request, if that has to be named.
     fn for_message(
         &self,
         rank: u16,
@@ -238,8 +238,8 @@ impl<'a, P: Protocol> Scene<'a, P> {
         Reason { text, common, message: other.map(|(message, _)| message), ..reason }
     }
 
-    /// A message of `from` that could have been for this receive or probe, had no other receive got it: of
-    /// several the last one that a wildcard got, or the last one.
+    /// A message of `from` that this receive or probe could have got, had no other receive taken it. Of several, the
+    /// last one that a wildcard receive got, or else the last one.
     fn taken(&self, rank: u16, from: u16, tag: TagSelector, its: Option<Ordinal>) -> Option<Taken> {
         let is_wild = |receive: Ordinal| match self.names.start(rank, receive) {
             Some(Start::Receive { from, tag, .. }) => *from == Source::Any || !tag.is_exact(),
@@ -260,7 +260,7 @@ impl<'a, P: Protocol> Scene<'a, P> {
         Some(Taken { text, is_surprising: is_wild(receive) || its.is_none() })
     }
 
-    /// A message that is there and does not match: often what a wrong tag looks like.
+    /// A message that has arrived and does not match: often a sign of a wrong tag.
     fn other_message(&self, rank: u16, from: Source) -> Option<(Message, String)> {
         let fits = |message: &&Message| match from {
             Source::Rank(from) => from.0 == u32::from(message.from),
@@ -290,7 +290,7 @@ impl<'a, P: Protocol> Scene<'a, P> {
         self.ahead.missing(self.number_of_collective(rank, ordinal), |rank| self.is_finished(rank))
     }
 
-    /// Why a collective waits: who has not entered it.
+    /// Why a collective waits: the ranks that have not entered it.
     fn for_collective(&self, rank: u16, ordinal: Ordinal, name: &str, edges: &mut Edges) -> Reason {
         let missing = self.missing(rank, ordinal);
         let Missing { all, gone, coming, never } = &*missing;
@@ -330,6 +330,6 @@ fn is_collective(start: &&Start) -> bool {
 struct Taken {
     /// `its message (line 6) went to the receive at line 3`.
     text: String,
-    /// The receive need not have got it: it takes others too, or the message was only looked for.
+    /// The receive could have got another message, or this one was only probed for.
     is_surprising: bool,
 }

@@ -1,9 +1,9 @@
-//! The state: pages, frames, translations, and what is on its way.
+//! The state: pages, frames, translations, and messages on their way.
 
-use super::bounds::{Bounds, Kind, PAGE};
+use super::bounds::{MemoryBounds, PAGE, TransferKind};
 use carrousel_reuse::{CacheRules, Direct, Limits, Misuse, Policy, RegionId, ReuseRules, Span, Thresholds};
 
-/// What was never in a buffer: the content of a frame that is another one's by now.
+/// The token of a frame that belongs to another process by now. No buffer ever has it.
 pub(super) const FOREIGN: u8 = 0;
 
 /// Some pages in a row.
@@ -42,19 +42,19 @@ impl Pages {
 /// A send call that has not returned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sending {
-    pub(super) kind: Kind,
+    pub(super) kind: TransferKind,
     pub(super) buffer: Pages,
-    /// The registration that the driver was asked for. None if it waits to be let in, which no driver does that
-    /// keeps the rules.
+    /// The registration that the driver was asked for. None if the call waits for room, which it does only in an
+    /// ablation.
     pub(super) region: Option<RegionId>,
 }
 
-/// What the adapter knows of a registration.
+/// A registration as the adapter knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Translation {
     pub(super) region: RegionId,
     pub(super) pages: Pages,
-    /// The frame of each page, when it was looked up.
+    /// The frame of each page at the time of the lookup.
     pub(super) frames: Vec<u8>,
     /// From the answer on.
     pub(super) is_pinned: bool,
@@ -62,10 +62,10 @@ pub(super) struct Translation {
 
 /// A message that the adapter sends from its buffer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Flight {
+pub(super) struct Transmission {
     pub(super) region: RegionId,
     pub(super) buffer: Pages,
-    /// What was in the buffer when the message was posted.
+    /// The content of the buffer when the message was posted.
     pub(super) posted: Vec<u8>,
     /// Pages that have been read.
     pub(super) read: u8,
@@ -75,20 +75,20 @@ pub(super) struct Flight {
 
 /// A broken promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Wrong {
-    /// What was read is not what was posted.
+pub(super) enum MemoryViolation {
+    /// The adapter read other bytes than those that were posted.
     OtherBytes { page: u8 },
     /// A message goes out through a registration that does not exist.
     NotRegistered { region: RegionId },
     /// A message goes out through a registration that is too short.
     NotCovered { region: RegionId, page: u8 },
-    /// A registration is to go through which a message is being read.
+    /// A registration is to be deregistered while a message is read through it.
     DeregisteredInUse { region: RegionId },
     /// The machine says that the driver has miscounted.
     Misuse(Misuse),
 }
 
-impl Wrong {
+impl MemoryViolation {
     /// The promise.
     pub(super) fn check(self) -> &'static str {
         match self {
@@ -100,7 +100,7 @@ impl Wrong {
 
 /// One state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct World<C, R> {
+pub(super) struct MemoryState<C, R> {
     pub(super) machine: Direct<C, R>,
     /// The frame of each page that is mapped.
     pub(super) pages: Vec<Option<u8>>,
@@ -109,8 +109,8 @@ pub(super) struct World<C, R> {
     /// By index of the registration, as a driver keeps its keys.
     pub(super) translations: Vec<Option<Translation>>,
     pub(super) sending: Vec<Sending>,
-    pub(super) flights: Vec<Flight>,
-    /// Pages of which the process has not heard that they went. None if the kernel keeps its rule.
+    pub(super) transmissions: Vec<Transmission>,
+    /// Unmapped pages that the kernel has not reported yet. Empty if the kernel keeps its rule.
     pub(super) untold: Vec<u8>,
     /// What may still happen.
     pub(super) sends: u8,
@@ -119,11 +119,11 @@ pub(super) struct World<C, R> {
     pub(super) writes: u8,
     /// The last token that was written.
     pub(super) token: u8,
-    pub(super) wrong: Option<Wrong>,
+    pub(super) violation: Option<MemoryViolation>,
 }
 
-impl<C: CacheRules, R: ReuseRules> World<C, R> {
-    pub(super) fn new(bounds: &Bounds) -> Self {
+impl<C: CacheRules, R: ReuseRules> MemoryState<C, R> {
+    pub(super) fn new(bounds: &MemoryBounds) -> Self {
         let limits = Limits {
             page_bits: PAGE.trailing_zeros(),
             entries: bounds.entries,
@@ -142,14 +142,14 @@ impl<C: CacheRules, R: ReuseRules> World<C, R> {
             frames: (1..=bounds.pages).collect(),
             translations: Vec::new(),
             sending: Vec::new(),
-            flights: Vec::new(),
+            transmissions: Vec::new(),
             untold: Vec::new(),
             sends: bounds.sends,
             unmaps: bounds.unmaps,
             moves: bounds.moves,
             writes: bounds.writes,
             token: bounds.pages,
-            wrong: None,
+            violation: None,
         }
     }
 
@@ -163,14 +163,17 @@ impl<C: CacheRules, R: ReuseRules> World<C, R> {
         self.pages.get(usize::from(page)).is_some_and(Option::is_some)
     }
 
-    /// Whether the application has to leave a page alone.
+    /// Whether a page is being sent, so that the application must not touch it.
     pub(super) fn is_being_sent(&self, page: u8) -> bool {
         self.sending.iter().any(|sending| sending.buffer.has(page))
-            || self.flights.iter().any(|flight| !flight.is_complete && flight.buffer.has(page))
+            || self
+                .transmissions
+                .iter()
+                .any(|transmission| !transmission.is_complete && transmission.buffer.has(page))
     }
 
-    pub(super) fn fail(&mut self, wrong: Wrong) {
-        self.wrong = self.wrong.or(Some(wrong));
+    pub(super) fn fail(&mut self, violation: MemoryViolation) {
+        self.violation = self.violation.or(Some(violation));
     }
 
     fn is_free(&self, frame: u8) -> bool {
@@ -180,7 +183,7 @@ impl<C: CacheRules, R: ReuseRules> World<C, R> {
         !self.pages.contains(&Some(frame)) && !self.translations.iter().any(pins)
     }
 
-    /// Takes a frame that nobody has.
+    /// Takes a free frame.
     pub(super) fn take_frame(&mut self, token: u8) -> u8 {
         let frames = self.frames.len() as u8;
         let frame = (0..frames).find(|frame| self.is_free(*frame)).unwrap_or(frames);
@@ -189,7 +192,7 @@ impl<C: CacheRules, R: ReuseRules> World<C, R> {
         frame
     }
 
-    /// What nobody has any more becomes another process's.
+    /// Gives free frames to another process.
     pub(super) fn free_frames(&mut self) {
         for frame in 0..self.frames.len() as u8 {
             if self.is_free(frame) {

@@ -1,8 +1,10 @@
 //! Defining and forgetting communicators.
 
-use crate::groups::{Group, Members};
+pub(crate) mod groups;
+
+use crate::communicators::groups::{Group, Members};
+use crate::messages::state::State;
 use crate::rank::Rank;
-use crate::state::State;
 use crate::{Sink, UsageError};
 use alloc::vec::Vec;
 use carrousel_matching::{Communicator, Context, RankId};

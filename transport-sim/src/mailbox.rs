@@ -1,4 +1,4 @@
-//! Where a task and its simulated rank meet: what the one asks, and what the other answers.
+//! The mailbox between a task and its simulated rank: the commands of the task, and the answers of the rank.
 
 use crate::data::ReduceOp;
 use carrousel_rank::{
@@ -9,22 +9,22 @@ use std::fmt;
 use std::panic::Location;
 use std::task::Waker;
 
-/// Where a task is, in its source.
+/// The line of a task's source that makes a call.
 pub(crate) type Place = &'static Location<'static>;
 
-/// What a task asks of its rank.
+/// A command of a task to its rank.
 pub(crate) enum Command {
-    /// Its CPU is busy for so many nanoseconds.
+    /// Compute for so many nanoseconds.
     Compute(u64),
-    /// It starts requests, and waits for them or not.
+    /// Start requests, and wait for them or not.
     Start(Start, bool),
-    /// It waits for all of these.
+    /// Wait for all of these.
     Wait(Vec<Handle>),
-    /// It looks whether a request is complete.
+    /// Test whether a request is complete.
     Test(Handle),
-    /// It waits for a message, or looks whether there is one.
+    /// Wait for a message, or look whether there is one.
     Probe(Pattern, bool),
-    /// It cancels a receive.
+    /// Cancel a receive.
     Cancel(Handle),
 }
 
@@ -33,14 +33,14 @@ pub(crate) enum Start {
     Send(Outgoing),
     Receive(Incoming),
     Exchange(Outgoing, Incoming),
-    Collective(Gathering),
+    Collective(CollectiveCall),
 }
 
 /// A message to send.
 pub struct Outgoing {
-    /// To whom.
+    /// The receiver.
     pub to: u32,
-    /// With which tag.
+    /// The tag.
     pub tag: u32,
     /// Its bytes.
     pub data: Vec<u8>,
@@ -51,29 +51,29 @@ pub struct Outgoing {
 /// A message to receive.
 #[derive(Clone, Copy)]
 pub struct Incoming {
-    /// From whom.
+    /// The senders whose messages match.
     pub from: Source,
-    /// With which tag.
+    /// The tags that match.
     pub tag: TagSelector,
     /// The most bytes that it may have.
     pub room: usize,
 }
 
 /// A collective, and its bytes.
-pub struct Gathering {
+pub struct CollectiveCall {
     /// Which one; its memory is named by the simulator.
     pub call: Collective,
-    /// What this rank contributes.
+    /// The contribution of this rank.
     pub source: Vec<u8>,
-    /// Where its result goes; comes back as [`Ended::bytes`].
+    /// Memory for its result; comes back as [`Ended::bytes`].
     pub target: Vec<u8>,
-    /// What a reduction does.
+    /// The operation of a reduction.
     pub op: Option<ReduceOp>,
 }
 
-/// A statement of a task, as a person reads it.
+/// The record of a call of a task, as reports show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum CallRecord {
     Compute,
     Send { to: u32, tag: u32, len: u64, synchronous: bool, blocking: bool },
     Receive { from: Source, tag: TagSelector, len: u64, blocking: bool },
@@ -85,8 +85,8 @@ pub(crate) enum Said {
     Cancel,
 }
 
-impl Said {
-    /// What a command is.
+impl CallRecord {
+    /// The record of a command.
     pub(crate) fn of(command: &Command) -> Self {
         match command {
             Command::Compute(_) => Self::Compute,
@@ -106,7 +106,7 @@ impl Said {
                         from: receive.from,
                         receive_tag: receive.tag,
                     },
-                    Start::Collective(Gathering { call, .. }) => {
+                    Start::Collective(CollectiveCall { call, .. }) => {
                         Self::Collective { kind: call.kind, blocking }
                     }
                 }
@@ -120,7 +120,7 @@ impl Said {
         }
     }
 
-    /// Its name, that of a scenario's statement where there is one.
+    /// Its name: that of the statement in scenarios, if there is one.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Compute => "compute",
@@ -141,7 +141,7 @@ impl Said {
         }
     }
 
-    /// Whether what it starts goes on when it has returned.
+    /// Whether the request that it starts goes on after it has returned.
     pub(crate) fn starts_request(&self) -> bool {
         matches!(
             self,
@@ -153,7 +153,7 @@ impl Said {
 }
 
 /// `recv from 1 tag any, 8 bytes`.
-impl fmt::Display for Said {
+impl fmt::Display for CallRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())?;
         let source = |from: &Source| match from {
@@ -176,19 +176,19 @@ impl fmt::Display for Said {
     }
 }
 
-/// A request that has ended: how, and the bytes that come back from it.
+/// A request that has ended: its status, and the bytes that come back from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// How it ended.
+    /// Its status.
     pub status: Status,
-    /// The buffer of a receive, or the target of a collective. Of a receive, the message is in the first
+    /// The buffer of a receive, or the target of a collective. The message of a receive is in the first
     /// [`Status::len`] bytes.
     pub bytes: Vec<u8>,
 }
 
-/// What a rank answers.
+/// The answer of a rank.
 pub(crate) enum Answer {
-    /// It is done.
+    /// The command is done.
     Done,
     /// A request has begun.
     Opened(Handle),
@@ -196,42 +196,42 @@ pub(crate) enum Answer {
     Ended(Vec<Ended>),
     /// Whether a request is complete.
     Tested(bool),
-    /// The first message that would be received.
+    /// The first message that such a receive would get.
     Found(Option<(Envelope, u64)>),
     /// The application's mistake; nothing has begun.
     Refused(UsageError),
 }
 
-/// The call of a task that its rank is at: one at a time, as in MPI.
+/// The present call of a task: one at a time, as in MPI.
 pub(crate) struct Busy {
-    /// Until the rank takes it.
+    /// The command, until the rank takes it.
     pub(crate) command: Option<Command>,
     pub(crate) place: Place,
     pub(crate) answer: Option<Answer>,
-    /// Nobody waits for the answer any more.
+    /// The future that waited for the answer was dropped.
     pub(crate) abandoned: bool,
 }
 
-/// Where a task and its rank meet.
+/// The shared state of a task and its rank.
 #[derive(Default)]
-pub(crate) struct Desk {
+pub(crate) struct Mailbox {
     pub(crate) me: u32,
     pub(crate) ranks: u32,
     /// Virtual nanoseconds since the start.
     pub(crate) now: u64,
     pub(crate) busy: Option<Busy>,
-    /// Requests that are awaited, since the last poll, and where they began.
+    /// Requests that were awaited since the last poll, with the lines that started them.
     pub(crate) awaited: Vec<(Handle, Place)>,
-    /// Requests that were dropped before they ended, where they began, and whether they receive.
+    /// Requests that were dropped before they ended: the line that started each, and whether it is a receive.
     pub(crate) dropped: VecDeque<(Handle, Place, bool)>,
-    /// Requests that have ended, and nobody has taken what came.
+    /// Requests that have ended, and whose results were not taken yet.
     pub(crate) ended: BTreeMap<Handle, Ended>,
     /// Parts of the task that wait for the rank.
     pub(crate) wakers: Vec<Waker>,
 }
 
-impl fmt::Debug for Desk {
+impl fmt::Debug for Mailbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("me", &self.me).field("now", &self.now).finish_non_exhaustive()
+        f.debug_struct("Mailbox").field("me", &self.me).field("now", &self.now).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 //! The state that a rank keeps for each peer and communicator.
 
-use crate::entries::Posting;
+use crate::messages::entries::Posting;
 use crate::{Sink, Work};
 use alloc::vec::Vec;
 use carrousel_matching::{Context, Envelope, RankId, Tag};

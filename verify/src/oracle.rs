@@ -1,28 +1,27 @@
-//! What a person standing beside the library says: MPI's rules in their plainest form, and whether what the
-//! library did agrees with them.
+//! The oracle: MPI's rules in their plainest form, and the comparison of what the library did with them.
 
-use crate::context::Turn;
+use crate::context::StepContext;
 use crate::model::Model;
 use crate::network::{Data, Message};
 use crate::program::{Act, Ordinal, Start};
-use crate::search::Reached;
+use crate::search::CoverPoint;
 use crate::state::{Open, Proc, State};
-use crate::violation::{Note, Wrong};
+use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::{Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
 use carrousel_scenario::Check;
 
-/// What MPI's rule says of an input.
+/// The match that MPI's rule expects of an input.
 #[derive(Clone, Copy)]
-pub(crate) enum Rule {
-    /// It matches nothing with nothing.
-    Silent,
-    /// It matches this receive with this message, or leaves something waiting.
+pub(crate) enum Expectation {
+    /// The input matches nothing.
+    Nothing,
+    /// The input matches this receive with this message, or leaves the one that it brings waiting.
     Match(Option<(Ordinal, Message)>),
 }
 
-/// At a state that nothing follows: have all ranks finished, and is anything left?
-pub(crate) fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
-    if !state.network.is_empty() || state.wrong.iter().any(Wrong::is_fatal) {
+/// In a state without successors: checks that all ranks have finished, and that no message is left.
+pub(crate) fn check_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
+    if !state.network.is_empty() || state.violations.iter().any(Violation::is_fatal) {
         return;
     }
     let goes_on = |me: usize| model.can_step(state, me as u16) && !model.counts_on_buffers(state, me as u16);
@@ -31,26 +30,29 @@ pub(crate) fn judge_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
     }
     let finished = |me: usize| model.is_finished(state, me as u16);
     if !(0..state.procs.len()).all(finished) {
-        let note = match abandoned(model, state) {
-            Some((at, request)) => Note::Abandoned { at, request },
-            None => Note::Stuck,
+        let kind = match abandoned(model, state) {
+            Some((at, request)) => ViolationKind::Abandoned { at, request },
+            None => ViolationKind::Stuck,
         };
-        state.wrong.push(Wrong { check: Check::DeadlockFreedom, note });
+        state.violations.push(Violation { check: Check::DeadlockFreedom, kind });
         return;
     }
     let left =
         state.procs.iter().enumerate().find_map(|(at, proc)| Some((at as u16, *proc.arrived.first()?)));
     if let Some((at, message)) = left {
-        state.wrong.push(Wrong { check: Check::UnmatchedMessage, note: Note::Unmatched { at, message } });
+        state.violations.push(Violation {
+            check: Check::UnmatchedMessage,
+            kind: ViolationKind::Unmatched { at, message },
+        });
         return;
     }
     let of_collective = state.ranks().find_map(|(at, proc)| {
         let mut unexpected = proc.rank.unexpected();
         let left = unexpected.find(|message| message.context.is_collective())?;
-        Some(Note::UnmatchedOfCollective { at, from: left.source.0 as u16 })
+        Some(ViolationKind::UnmatchedOfCollective { at, from: left.source.0 as u16 })
     });
-    if let Some(note) = of_collective {
-        state.wrong.push(Wrong { check: Check::UnmatchedMessage, note });
+    if let Some(kind) = of_collective {
+        state.violations.push(Violation { check: Check::UnmatchedMessage, kind });
     }
 }
 
@@ -63,7 +65,7 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
             requests.iter().copied().filter(|request| !model.is_over(state, at, *request)).find(|request| {
                 match model.start(state, at, *request) {
                     Start::Receive { .. } => !proc.waiting.contains(request),
-                    // What is claimed waits for its receive, as what has arrived does.
+                    // A claimed message waits for its receive, as one that has arrived does.
                     Start::Send { to, .. } => {
                         let (message, partner) =
                             (Message { from: at, send: *request }, &state.procs[to as usize]);
@@ -92,7 +94,7 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
     })
 }
 
-impl<P: Protocol> Turn<'_, P> {
+impl<P: Protocol> StepContext<'_, P> {
     /// MPI's rule for a new receive: the first message in order of arrival that it matches.
     pub(crate) fn receive_by_rule(
         &mut self,
@@ -125,7 +127,7 @@ impl<P: Protocol> Turn<'_, P> {
         Some((receive, message))
     }
 
-    /// Notes whether an RTR meets a message of its receive's tag that is under way by RTS.
+    /// Counts an RTR that meets a message of its receive's tag that is on its way by RTS.
     pub(crate) fn crossing(&mut self, proc: &Proc<P>, from: RankId, rtr: &Rtr) {
         let crosses = proc.open.iter().any(|open| {
             open.exposed
@@ -133,11 +135,11 @@ impl<P: Protocol> Turn<'_, P> {
                     Start::Send { to, tag, .. } if to == from.0 && rtr.tag.matches(mpi::tag(tag)))
         });
         if crosses {
-            self.model.reach(Reached::Crossed);
+            self.model.reach(CoverPoint::Crossed);
         }
     }
 
-    /// Data lands in memory of this rank: it must be the memory of the receive that the rule gives the message.
+    /// Data lands in memory of this rank, which must be that of the receive that the oracle gives the message.
     pub(crate) fn written(&mut self, proc: &mut Proc<P>, data: Data) {
         let Data { message, receive, len } = data;
         let envelope = self.envelope_of(message).0;
@@ -150,19 +152,19 @@ impl<P: Protocol> Turn<'_, P> {
         let over = open.is_none_or(|open| proc.is_complete(&open));
         let at = self.me;
         if over {
-            self.wrong(Check::BufferSafety, Note::WrittenTooLate { at, message, receive: got });
+            self.violates(Check::BufferSafety, ViolationKind::WrittenTooLate { at, message, receive: got });
         } else if should != got {
-            self.wrong(Check::MatchingOrder, Note::WrongReceive { at, message, should, got });
+            self.violates(Check::MatchingOrder, ViolationKind::WrongReceive { at, message, should, got });
         } else if let Some(receive) = got
             && len > self.pattern_of(receive).1
         {
-            self.wrong(Check::BufferSafety, Note::WrittenPastEnd { at, message, receive });
+            self.violates(Check::BufferSafety, ViolationKind::WrittenPastEnd { at, message, receive });
         } else {
-            self.model.reach(Reached::Written);
+            self.model.reach(CoverPoint::Written);
         }
     }
 
-    /// What the library did with a message, beside what the rule says.
+    /// Compares the library's match with the expected one.
     pub(crate) fn compare(
         &mut self,
         got: Option<Ordinal>,
@@ -173,7 +175,7 @@ impl<P: Protocol> Turn<'_, P> {
         let should = expected.map(|(receive, _)| receive);
         let message = expected.map_or(Message { from: at, send: 0 }, |(_, message)| message);
         if got != should || taken.is_some_and(|taken| taken != message) {
-            self.wrong(Check::MatchingOrder, Note::WrongReceive { at, message, should, got });
+            self.violates(Check::MatchingOrder, ViolationKind::WrongReceive { at, message, should, got });
         } else if let Some(receive) = should {
             self.compare_with_other_executions(receive, message);
         }
@@ -185,8 +187,8 @@ impl<P: Protocol> Turn<'_, P> {
             return;
         }
         if let Some(other) = self.model.other_match(self.state.job, self.me, receive, message) {
-            let note = Note::OtherMatch { at: self.me, receive, message, other };
-            self.wrong(Check::MatchDeterminism, note);
+            let kind = ViolationKind::OtherMatch { at: self.me, receive, message, other };
+            self.violates(Check::MatchDeterminism, kind);
         }
     }
 
@@ -203,7 +205,10 @@ impl<P: Protocol> Turn<'_, P> {
         match self.start_of(me, ordinal) {
             Start::Send { .. } => {
                 if busy || open.exposed || self.state.network.is_being_read(me, request) {
-                    self.wrong(Check::BufferSafety, Note::CompleteTooEarly { at: me, request: ordinal });
+                    self.violates(
+                        Check::BufferSafety,
+                        ViolationKind::CompleteTooEarly { at: me, request: ordinal },
+                    );
                 }
             }
             Start::Receive { .. } => {
@@ -213,36 +218,43 @@ impl<P: Protocol> Turn<'_, P> {
                     *got = Some(request);
                 }
                 if busy {
-                    self.wrong(Check::BufferSafety, Note::CompleteTooEarly { at: me, request: ordinal });
+                    self.violates(
+                        Check::BufferSafety,
+                        ViolationKind::CompleteTooEarly { at: me, request: ordinal },
+                    );
                 }
                 match (message, status.failure) {
                     (Some(message), Some(Failure::Truncated { .. })) => {
-                        let note = Note::TooLong { at: me, message, receive: ordinal };
-                        self.wrong(Check::BufferSafety, note);
+                        let kind = ViolationKind::TooLong { at: me, message, receive: ordinal };
+                        self.violates(Check::BufferSafety, kind);
                     }
                     (None, Some(Failure::Cancelled)) => {
                         proc.waiting.retain(|waiting| *waiting != ordinal);
-                        self.model.reach(Reached::Cancelled);
+                        self.model.reach(CoverPoint::Cancelled);
                     }
                     (Some(message), None) => {
                         let (envelope, len) = self.envelope_of(message);
                         let data = self.data_of(message);
                         let is_it = status.message == Some((envelope.source, envelope.tag));
                         if !is_it || (status.data, status.len) != (data, len) {
-                            let note =
-                                Note::WrongReceive { at: me, message, should: Some(ordinal), got: None };
-                            self.wrong(Check::MatchingOrder, note);
+                            let kind = ViolationKind::WrongReceive {
+                                at: me,
+                                message,
+                                should: Some(ordinal),
+                                got: None,
+                            };
+                            self.violates(Check::MatchingOrder, kind);
                         }
                     }
-                    // The library gives the receive a message that the rule does not.
-                    _ => self.wrong(Check::MatchingOrder, Note::Impossible { at: me, from: me }),
+                    // The library gives the receive a message, and the oracle does not.
+                    _ => self.violates(Check::MatchingOrder, ViolationKind::Impossible { at: me, from: me }),
                 }
             }
             Start::Later(_) => {}
             Start::Collective { .. } => {
                 if let Some(Failure::Truncated { .. }) = status.failure {
-                    let note = Note::TooLongInCollective { at: me, request: ordinal };
-                    self.wrong(Check::BufferSafety, note);
+                    let kind = ViolationKind::TooLongInCollective { at: me, request: ordinal };
+                    self.violates(Check::BufferSafety, kind);
                 }
             }
         }

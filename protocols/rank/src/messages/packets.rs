@@ -1,9 +1,9 @@
 //! What a rank does with a packet.
 
-use crate::entries::{Arrival, Offer, Posting};
-use crate::flows::Flow;
+use crate::messages::entries::{Arrival, Offer, Posting};
+use crate::messages::flows::Flow;
+use crate::messages::state::State;
 use crate::rank::{Rank, is_kept, received};
-use crate::state::State;
 use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{

@@ -1,18 +1,18 @@
-//! What goes wrong, in a sentence or two, and the rule that it breaks.
+//! A violation in a sentence or two, with the rule that is broken.
 
+use super::execution::Execution;
 use super::names::{Names, bytes};
-use super::walk::Walk;
 use crate::network::Message;
 use crate::program::{Act, Ordinal, Start};
-use crate::violation::Note;
+use crate::violation::ViolationKind;
 
 /// A violation in words.
-pub(super) struct Verdict {
-    /// What goes wrong, and which rule says so.
+pub(super) struct Diagnosis {
+    /// What goes wrong, and the rule that is broken.
     pub(super) summary: String,
     /// The same in a few words, for the step at which it happens.
     pub(super) here: String,
-    /// The ranks whose story it is.
+    /// The ranks that take part.
     pub(super) ranks: Vec<u16>,
 }
 
@@ -22,50 +22,54 @@ const ORDER: &str = "Messages of one sender that match the same receive are rece
 const BUFFER: &str = "A buffer belongs to the library from the call that starts an operation until the wait or \
                       the successful test that completes it (MPI-4.1, 3.7.2)";
 
-/// Says what a note means. A deadlock has a telling of its own.
-pub(super) fn verdict(names: &Names<'_>, walk: &Walk, note: Note) -> Verdict {
-    let say = Say { names, walk };
-    match note {
-        Note::Stuck => Verdict {
+/// Puts a violation into words. Deadlocks are told by `stuck`.
+pub(super) fn diagnosis(names: &Names<'_>, execution: &Execution, kind: ViolationKind) -> Diagnosis {
+    let say = Diagnoser { names, execution };
+    match kind {
+        ViolationKind::Stuck => Diagnosis {
             summary: "Nothing can happen any more.".to_owned(),
             here: String::new(),
             ranks: Vec::new(),
         },
-        Note::OutOfRange { at } => say.out_of_range(at),
-        Note::Abandoned { at, request } => say.abandoned(at, request),
-        Note::WrongReceive { at, message, should, got } => say.wrong_receive(at, message, should, got),
-        Note::WrittenTooLate { at, message, receive } => say.written_too_late(at, message, receive),
-        Note::WrittenPastEnd { at, message, receive } => say.written_past_end(at, message, receive),
-        Note::CompleteTooEarly { at, request } => say.complete_too_early(at, request),
-        Note::Impossible { at, from } => say.impossible(at, from),
-        Note::TooLong { at, message, receive } => say.too_long(at, message, receive),
-        Note::BufferInUse { at, request, written } => say.buffer_in_use(at, request, written),
-        Note::OtherMatch { at, receive, message, other } => say.other_match(at, receive, message, other),
-        Note::Leak { at, request } => say.leak(at, request),
-        Note::Unmatched { at, message } => say.unmatched(at, message),
-        Note::TooLongInCollective { at, request } => say.too_long_in_collective(at, request),
-        Note::UnmatchedOfCollective { at, from } => say.unmatched_of_collective(at, from),
+        ViolationKind::OutOfRange { at } => say.out_of_range(at),
+        ViolationKind::Abandoned { at, request } => say.abandoned(at, request),
+        ViolationKind::WrongReceive { at, message, should, got } => {
+            say.wrong_receive(at, message, should, got)
+        }
+        ViolationKind::WrittenTooLate { at, message, receive } => say.written_too_late(at, message, receive),
+        ViolationKind::WrittenPastEnd { at, message, receive } => say.written_past_end(at, message, receive),
+        ViolationKind::CompleteTooEarly { at, request } => say.complete_too_early(at, request),
+        ViolationKind::Impossible { at, from } => say.impossible(at, from),
+        ViolationKind::TooLong { at, message, receive } => say.too_long(at, message, receive),
+        ViolationKind::BufferInUse { at, request, written } => say.buffer_in_use(at, request, written),
+        ViolationKind::OtherMatch { at, receive, message, other } => {
+            say.other_match(at, receive, message, other)
+        }
+        ViolationKind::Leak { at, request } => say.leak(at, request),
+        ViolationKind::Unmatched { at, message } => say.unmatched(at, message),
+        ViolationKind::TooLongInCollective { at, request } => say.too_long_in_collective(at, request),
+        ViolationKind::UnmatchedOfCollective { at, from } => say.unmatched_of_collective(at, from),
     }
 }
 
-struct Say<'a> {
+struct Diagnoser<'a> {
     names: &'a Names<'a>,
-    walk: &'a Walk,
+    execution: &'a Execution,
 }
 
-impl Say<'_> {
-    fn out_of_range(&self, at: u16) -> Verdict {
+impl Diagnoser<'_> {
+    fn out_of_range(&self, at: u16) -> Diagnosis {
         let why = self.names.fault(at).unwrap_or("a value leaves its range");
         let place =
             self.names.fault_at(at).map_or(String::new(), |pc| format!(" {}", self.names.place(at, pc)));
-        Verdict {
+        Diagnosis {
             summary: format!("Rank {at} cannot go on{place}: {why}."),
             here: format!("cannot go on: {why}"),
             ranks: vec![at],
         }
     }
 
-    fn abandoned(&self, at: u16, request: Ordinal) -> Verdict {
+    fn abandoned(&self, at: u16, request: Ordinal) -> Diagnosis {
         let own = self.names.request_in_full(at, request);
         let peer = match self.names.start(at, request) {
             Some(Start::Send { to, .. }) => format!("rank {to} has received it"),
@@ -78,7 +82,7 @@ impl Say<'_> {
             }
             _ => "Once a send and a receive match, both complete, whatever else happens (MPI-4.1, 3.5).",
         };
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "Rank {at} waits forever for its {own}, though {peer}: the library has forgotten it. {rule}"
             ),
@@ -93,10 +97,10 @@ impl Say<'_> {
         message: Message,
         should: Option<Ordinal>,
         got: Option<Ordinal>,
-    ) -> Verdict {
-        // What came out of the network last is the message in question, where that is known.
-        let last = self.walk.beats.last().and_then(|beat| beat.landed);
-        let message = last.and_then(|landed| self.walk.flights[landed].message).unwrap_or(message);
+    ) -> Diagnosis {
+        // The item that came out of the network last has the message in question, if that is known.
+        let last = self.execution.steps.last().and_then(|step| step.landed);
+        let message = last.and_then(|landed| self.execution.sent[landed].message).unwrap_or(message);
         let subject = self.names.message(message);
         let owner = got.and_then(|got| self.owner(at, got)).filter(|owner| *owner != message);
         let (goes, mut here) = match (got, owner) {
@@ -126,29 +130,29 @@ impl Say<'_> {
             }
             None => "and the receive that should get it is not posted yet".to_owned(),
         };
-        Verdict {
+        Diagnosis {
             summary: format!("The library breaks MPI's order: {subject} {goes}, {belongs}. {ORDER}"),
             here,
             ranks: vec![at, message.from],
         }
     }
 
-    /// The message that MPI's rule has given a receive.
+    /// The message that the oracle has given a receive.
     fn owner(&self, at: u16, receive: Ordinal) -> Option<Message> {
-        let here = self.walk.beats.iter().filter(|beat| beat.at == at);
-        here.filter_map(|beat| beat.matched)
+        let here = self.execution.steps.iter().filter(|step| step.at == at);
+        here.filter_map(|step| step.matched)
             .find(|(matched, _)| *matched == receive)
             .map(|(_, message)| message)
     }
 
-    fn written_too_late(&self, at: u16, message: Message, receive: Option<Ordinal>) -> Verdict {
+    fn written_too_late(&self, at: u16, message: Message, receive: Option<Ordinal>) -> Diagnosis {
         let into = match receive {
             Some(receive) => {
                 format!("rank {at}'s {}, which is complete already", self.names.request_in_full(at, receive))
             }
             None => format!("memory of rank {at} whose receive is complete and released"),
         };
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "The data of {} is written into {into}: the program may be using that memory for something else. \
                  {BUFFER}, and no longer.",
@@ -159,9 +163,9 @@ impl Say<'_> {
         }
     }
 
-    fn written_past_end(&self, at: u16, message: Message, receive: Ordinal) -> Verdict {
+    fn written_past_end(&self, at: u16, message: Message, receive: Ordinal) -> Diagnosis {
         let sizes = self.sizes(at, message, receive);
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "The data of {} is written past the end of rank {at}'s {}{sizes}. Nothing is ever written outside \
                  of a receive's buffer, even if its message is too long (MPI-4.1, 3.2.4).",
@@ -173,8 +177,8 @@ impl Say<'_> {
         }
     }
 
-    fn complete_too_early(&self, at: u16, request: Ordinal) -> Verdict {
-        Verdict {
+    fn complete_too_early(&self, at: u16, request: Ordinal) -> Diagnosis {
+        Diagnosis {
             summary: format!(
                 "Rank {at}'s {} is complete while its data is still being moved. {BUFFER}; completing it gives the \
                  buffer back to the program.",
@@ -185,7 +189,7 @@ impl Say<'_> {
         }
     }
 
-    fn impossible(&self, at: u16, from: u16) -> Verdict {
+    fn impossible(&self, at: u16, from: u16) -> Diagnosis {
         let summary = if at == from {
             format!(
                 "Rank {at}'s library gives one of its receives a message that MPI's order does not give it. {ORDER}"
@@ -196,7 +200,7 @@ impl Say<'_> {
                  which message goes to which receive. {ORDER}"
             )
         };
-        Verdict { summary, here: "this cannot be".to_owned(), ranks: vec![at, from] }
+        Diagnosis { summary, here: "this cannot be".to_owned(), ranks: vec![at, from] }
     }
 
     /// `: 8KiB into 4KiB`.
@@ -209,10 +213,10 @@ impl Say<'_> {
         }
     }
 
-    fn too_long(&self, at: u16, message: Message, receive: Ordinal) -> Verdict {
+    fn too_long(&self, at: u16, message: Message, receive: Ordinal) -> Diagnosis {
         let sizes = self.sizes(at, message, receive);
         let sent = self.names.request_in_full(message.from, message.send);
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "A message is longer than its receive{sizes}. Rank {}'s {sent} is matched by rank {at}'s {}. A \
                  message may be shorter than its receive, but not longer (MPI-4.1, 3.2.4).",
@@ -224,9 +228,9 @@ impl Say<'_> {
         }
     }
 
-    fn too_long_in_collective(&self, at: u16, request: Ordinal) -> Verdict {
+    fn too_long_in_collective(&self, at: u16, request: Ordinal) -> Diagnosis {
         let own = self.names.request_in_full(at, request);
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "A message is longer than what rank {at} expects in its {own}: the ranks do not agree on its size, as \
                  they have to (MPI-4.1, chapter 6)."
@@ -236,9 +240,9 @@ impl Say<'_> {
         }
     }
 
-    fn unmatched_of_collective(&self, at: u16, from: u16) -> Verdict {
+    fn unmatched_of_collective(&self, at: u16, from: u16) -> Diagnosis {
         let name = self.names.collective(from);
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "All ranks can end their programs while a message of rank {from}'s {name} is at rank {at}, which has \
                  not taken part in it, or with another size. All ranks have to call the same collectives in the same \
@@ -249,9 +253,14 @@ impl Say<'_> {
         }
     }
 
-    fn buffer_in_use(&self, at: u16, request: Ordinal, written: bool) -> Verdict {
-        let pc =
-            self.walk.beats.last().filter(|beat| beat.at == at).and_then(|beat| beat.pc).map(usize::from);
+    fn buffer_in_use(&self, at: u16, request: Ordinal, written: bool) -> Diagnosis {
+        let pc = self
+            .execution
+            .steps
+            .last()
+            .filter(|step| step.at == at)
+            .and_then(|step| step.pc)
+            .map(usize::from);
         let act = pc.and_then(|pc| self.names.act(at, pc));
         let writes = match act {
             Some(Act::Touch { write, .. }) => *write,
@@ -265,7 +274,7 @@ impl Say<'_> {
         let place = pc.map_or(String::new(), |pc| format!(" {}", self.names.place(at, pc)));
         let using = if written { "is being written by" } else { "is being read by" };
         let exception = if written { "" } else { "; until then it may be read, but not written" };
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "Rank {at} {verb} {buffer}{place} while it {using} its {}. {BUFFER}{exception}.",
                 self.names.request_in_full(at, request)
@@ -275,9 +284,9 @@ impl Say<'_> {
         }
     }
 
-    fn other_match(&self, at: u16, receive: Ordinal, message: Message, other: Message) -> Verdict {
+    fn other_match(&self, at: u16, receive: Ordinal, message: Message, other: Message) -> Diagnosis {
         let line = |message: Message| self.names.message(message);
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "Rank {at}'s {} gets {} here, and {} in another execution. MPI orders the messages of one sender, not \
                  those of different ones: which comes first is a race (MPI-4.1, 3.5).",
@@ -290,14 +299,14 @@ impl Say<'_> {
         }
     }
 
-    fn leak(&self, at: u16, request: Ordinal) -> Verdict {
+    fn leak(&self, at: u16, request: Ordinal) -> Diagnosis {
         let mut why = String::new();
         if let Some((name, line)) = self.names.bound_again(at, request) {
             why = format!(" Its name `{name}` is bound again at line {line}.");
         } else if self.is_tested(at, request) {
             why = " A test may fail, and then nothing completes it.".to_owned();
         }
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "Rank {at} can end its program without having completed its {}.{why} Every request has to be \
                  completed by a wait or a successful test (MPI-4.1, 11.2.2).",
@@ -313,14 +322,14 @@ impl Say<'_> {
         steps.iter().any(|step| step.act == Act::Test(request))
     }
 
-    fn unmatched(&self, at: u16, message: Message) -> Verdict {
+    fn unmatched(&self, at: u16, message: Message) -> Diagnosis {
         let sent = match self.names.start(message.from, message.send) {
             Some(Start::Send { .. }) => {
                 format!("rank {}'s {}", message.from, self.names.request_in_full(message.from, message.send))
             }
             _ => "a message".to_owned(),
         };
-        Verdict {
+        Diagnosis {
             summary: format!(
                 "All ranks can end their programs while the message of {sent} is at rank {at} and nobody has received \
                  it. Every message that is sent has to be received (MPI-4.1, 11.2.2)."

@@ -15,11 +15,13 @@
 //! Receives of a round are not announced: both ends come at the same time, and the answer of a rendezvous
 //! finds its receive posted.
 
-use crate::active::Active;
-use crate::entries::{Arrival, Posting};
-use crate::groups::Group;
+pub(crate) mod active;
+
+use crate::collectives::active::Active;
+use crate::communicators::groups::Group;
+use crate::messages::entries::{Arrival, Posting};
+use crate::messages::state::{End, State, inner, owner};
 use crate::rank::Rank;
-use crate::state::{End, State, inner, owner};
 use crate::{Collective, Failure, Sink, Status, UsageError, Work};
 use alloc::vec::Vec;
 use carrousel_collective::{Message, Schedule, Shape, What};
