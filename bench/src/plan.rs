@@ -68,7 +68,7 @@ pub struct Plan {
 #[non_exhaustive]
 pub enum PlanError {
     /// Nobody to send to.
-    #[error("{ranks} rank has nobody to send to: start at least 2 (-n 2)")]
+    #[error("{ranks} rank has no peer to send to: start at least 2 (-n 2)")]
     Alone {
         /// How many there are.
         ranks: u32,

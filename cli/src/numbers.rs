@@ -1,18 +1,11 @@
 //! Numbers as people read and write them.
 
 use carrousel_scenario::units::Unit;
+use indicatif::HumanCount;
 
 /// `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// Seconds with as many digits as make sense.

@@ -1,10 +1,10 @@
 //! Colours, where a person reads.
 
-use anstream::{AutoStream, ColorChoice, stream::RawStream};
 use anstyle::{AnsiColor, Style as Ansi};
 use clap::ValueEnum;
+use console::Term;
 use std::env;
-use std::io::{stderr, stdout};
+use std::io::{IsTerminal, stderr, stdout};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// When to use colours.
@@ -48,21 +48,25 @@ pub(crate) struct Style {
 impl Style {
     /// For standard output.
     pub(crate) fn of_stdout(color: Color) -> Self {
-        Self::decide(color, &stdout())
+        Self::decide(color, stdout().is_terminal())
     }
 
     /// For standard error.
     pub(crate) fn of_stderr(color: Color) -> Self {
-        Self::decide(color, &stderr())
+        Self::decide(color, stderr().is_terminal())
     }
 
-    fn decide<S: RawStream>(color: Color, stream: &S) -> Self {
+    /// By NO_COLOR, CLICOLOR_FORCE and TERM. `anstream` is no substitute: it takes `CLICOLOR_FORCE=0` for a yes.
+    fn decide(color: Color, terminal: bool) -> Self {
+        let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let color = match color {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => AutoStream::choice(stream) != ColorChoice::Never,
+            Color::Auto if set("NO_COLOR") => false,
+            Color::Auto if env::var_os("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+            Color::Auto => terminal && env::var_os("TERM").is_none_or(|term| term != "dumb"),
         };
-        Self { color, terminal: stream.is_terminal() }
+        Self { color, terminal }
     }
 
     /// `text` in the look of `paint`.
@@ -93,10 +97,10 @@ impl Style {
         textwrap::fill(text, options)
     }
 
-    /// Columns that a line may have.
+    /// Columns that a line of standard output may have.
     pub(crate) fn width(self) -> usize {
         let columns = env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let of_terminal = || Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
         match columns {
             Some(columns) => columns,
             None if self.terminal => of_terminal().unwrap_or(100),

@@ -59,7 +59,8 @@ impl Table {
     pub(crate) fn render(&self, indent: usize, style: Style) -> String {
         let mut table = comfy_table::Table::new();
         table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        table.add_rows(self.rows.iter().map(|row| row.iter().map(|cell| &cell.text)));
+        // A row is a line.
+        table.add_rows(self.rows.iter().map(|row| row.iter().map(|cell| cell.text.replace('\n', " "))));
         for (column, align) in table.column_iter_mut().zip(&self.columns) {
             column.set_padding((0, GAP)).set_constraint(ColumnConstraint::ContentWidth);
             column.set_cell_alignment(*align);

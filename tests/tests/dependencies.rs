@@ -93,7 +93,7 @@ const PURE: [&str; 6] = [
 ];
 
 /// From elsewhere, the pure crates may have these.
-const ALLOWED_IN_PURE: [&str; 3] = ["smallvec", "thiserror", "zerocopy"];
+const ALLOWED_IN_PURE: [&str; 4] = ["serde", "smallvec", "thiserror", "zerocopy"];
 
 /// What tests and benchmarks of a crate may name in addition, in `[dev-dependencies]`.
 const ALLOWED_IN_TESTS: [(&str, &[&str]); 3] = [

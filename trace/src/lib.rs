@@ -35,7 +35,6 @@
 //! **Entry point.** [`Recorder`] writes, [`Trace::open`] reads; begin reading at [`Record`].
 #![forbid(unsafe_code)]
 
-mod forms;
 mod reader;
 mod record;
 mod recorder;

@@ -1,6 +1,5 @@
 //! The lines of a part: its head and its records.
 
-use crate::forms;
 use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Options, Pattern, Status};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -21,7 +20,6 @@ pub struct TraceHead {
     /// The program and its arguments, for messages.
     pub command: Vec<String>,
     /// The options that the rank was made with.
-    #[serde(with = "forms::OptionsForm")]
     pub options: Options,
 }
 
@@ -32,7 +30,6 @@ pub enum Record {
     /// A call of the application.
     Call {
         /// The call.
-        #[serde(with = "forms::CallForm")]
         call: Call,
         /// The answer that the application got.
         answer: CallAnswer,
@@ -50,7 +47,6 @@ pub enum Record {
     /// The rank was told of a communicator.
     Define {
         /// Its number.
-        #[serde(with = "forms::communicator")]
         communicator: Communicator,
         /// Its members, in the order of their ranks in the communicator.
         members: Vec<u32>,
@@ -58,27 +54,22 @@ pub enum Record {
     /// A communicator was forgotten: no rank has it any more, and its number may be used again.
     Forget {
         /// Its number.
-        #[serde(with = "forms::communicator")]
         communicator: Communicator,
     },
     /// An event that the driver has reported.
-    Event(#[serde(with = "forms::EventForm")] Event),
+    Event(Event),
     /// A complete request was released.
     Release {
         /// The request.
-        #[serde(with = "forms::HandleForm")]
         request: Handle,
         /// The status that the application was given.
-        #[serde(with = "forms::status")]
         status: Status,
     },
     /// A probe has found a message.
     Probe {
         /// The pattern that the message had to match.
-        #[serde(with = "forms::PatternForm")]
         pattern: Pattern,
         /// The envelope of the message.
-        #[serde(with = "forms::EnvelopeForm")]
         envelope: Envelope,
         /// The 8 bytes that came with the message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,13 +80,10 @@ pub enum Record {
     /// A message was claimed.
     Claim {
         /// The request that has claimed it.
-        #[serde(with = "forms::HandleForm")]
         request: Handle,
         /// The pattern that the message had to match.
-        #[serde(with = "forms::PatternForm")]
         pattern: Pattern,
         /// The envelope of the message.
-        #[serde(with = "forms::EnvelopeForm")]
         envelope: Envelope,
         /// The 8 bytes that came with the message.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -112,7 +100,7 @@ pub enum Record {
 #[serde(rename_all = "snake_case")]
 pub enum CallAnswer {
     /// The request that the call opened, or that it was about.
-    Request(#[serde(with = "forms::HandleForm")] Handle),
+    Request(Handle),
     /// The usage error for which the call was refused.
     Refused(String),
 }

@@ -1,8 +1,8 @@
 //! A reader reads the records of a recorder; any other line is refused with its place, or was cut short.
 
 use carrousel_rank::{
-    Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, LineId, Memory, Options,
-    Packet, Pattern, RankId, Receive, ReceiveClaimed, Rtr, Send, Source, Speculation, Status, Tag,
+    Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, Kind, LineId, Memory,
+    Options, Packet, Pattern, RankId, Receive, ReceiveClaimed, Rtr, Send, Source, Speculation, Status, Tag,
     TagSelector, Transfer, mpi,
 };
 use carrousel_trace::{
@@ -97,7 +97,6 @@ fn records() -> Vec<Record> {
             len: 0,
             memory,
         }),
-        Call::Collective(Collective::barrier(communicator)),
         Call::ReceiveClaimed(ReceiveClaimed { message: handle(9), len: 8, memory }),
         Call::Discard(handle(9)),
         Call::Cancel(handle(9)),
@@ -124,7 +123,9 @@ fn records() -> Vec<Record> {
     };
     let envelope = Envelope { source: RankId(1), tag, context };
     let claim = Record::Claim { request: handle(1), pattern, envelope, data: Some(7), len: 8 };
-    let calls = calls.into_iter().flat_map(|call| {
+    let collectives =
+        Kind::ALL.map(|kind| Call::Collective(Collective { kind, ..Collective::barrier(communicator) }));
+    let calls = calls.into_iter().chain(collectives).flat_map(|call| {
         answers.clone().map(|answer| Record::Call {
             ignored: if call == calls[0] { Vec::new() } else { vec![1, 3] },
             call,
@@ -169,6 +170,18 @@ fn text_of(records: &[Record]) -> String {
     records.iter().for_each(|record| recorder.record(record));
     recorder.end(TraceEnd::Finalized);
     fs::read_to_string(part_of(&place.0, 0)).expect("it can be read")
+}
+
+/// The file has every kind of record as this version of the format writes it, so that traces of today are read by
+/// every later build of the same version.
+#[test]
+fn the_bytes_of_a_version_do_not_change() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/version_{VERSION}.jsonl"));
+    let golden = fs::read_to_string(golden).expect("each version has its file");
+    for (line, (written, expected)) in (1..).zip(text().lines().zip(golden.lines())) {
+        assert_eq!(written, expected, "line {line}: other bytes are another VERSION");
+    }
+    assert_eq!(text(), golden);
 }
 
 #[test]

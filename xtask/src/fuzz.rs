@@ -2,8 +2,8 @@
 
 use crate::bench::Format;
 use crate::nightly::{self, NIGHTLY};
+use crate::table;
 use crate::tools::{self, cargo, cargo_of, need, root};
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
@@ -142,8 +142,7 @@ impl FuzzOutcome {
 }
 
 fn table(outcomes: &[FuzzOutcome]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    let mut table = table::table();
     table.set_header(["target", "seconds", "executions", "coverage", "findings"]);
     for outcome in outcomes {
         let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
@@ -161,13 +160,7 @@ fn table(outcomes: &[FuzzOutcome]) -> String {
             findings,
         ]);
     }
-    for (at, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2)).set_constraint(ColumnConstraint::ContentWidth);
-        if (1..4).contains(&at) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    table::render(table, 1..4)
 }
 
 #[cfg(test)]

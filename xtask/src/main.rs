@@ -14,6 +14,7 @@ mod nightly;
 mod slurm;
 mod soak;
 mod steps;
+mod table;
 mod test;
 mod tidy;
 mod tools;

@@ -25,11 +25,11 @@ pub(super) enum MeasurementFormat {
 /// launcher (mpiexec -n 2 carrousel bench pt2pt) the processes are its.
 ///
 /// A value is the median over batches of calls. A batch takes at least half a millisecond, begins with a
-/// barrier, and ends with a look at what has come. Beside the value stand the quartiles: half of the
+/// barrier, and ends with a check of the received data. Next to the value stand the quartiles: half of the
 /// batches were between them. Where these are far apart, something else was running: use more --seconds,
 /// or a quieter machine.
 ///
-/// The library adapts to what it has seen (`speculation`; see `carrousel info`), and takes that from one
+/// The library adapts to what it has seen (`speculation`; see `carrousel info`), and carries that from one
 /// measurement into the next of the same job. To see one alone, name it: --bench overlap.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -12,38 +12,38 @@ use std::time::Duration;
 
 /// Start a program, or a scenario, as the ranks of a job
 ///
-/// Of a scenario, each rank is a process that does what the file says: messages of the sizes that stand
-/// there, filled with a pattern of which the receiver checks every byte. It prints what `sim` prints, in
-/// real time. Under another launcher (mpiexec -n 2 carrousel run FILE.scn) the processes are its.
+/// A scenario runs with a process for each rank, which sends messages of the sizes in the file. They are
+/// filled with a pattern, and the receiver checks every byte. The output is that of `sim`, in real time.
+/// Another launcher may start the processes (mpiexec -n 2 carrousel run FILE.scn).
 ///
-/// The memory of its messages is made, filled and touched before the clock starts (up to 1 GiB of all ranks
-/// together; what is beyond that, when its statement begins, as a note says), and what has come is compared after
-/// it has stopped: so each time is that of the call. `read buf B` reads the buffer, with what has last come into
-/// it, and `write buf B` writes it. Of a request, `computed us` is how long its rank computed between the return
-/// of the call that started it and its completion, and `waited us` how long it was in calls that wait: where data
-/// moves while both ranks compute, the second is next to nothing. With --timeline it is drawn as `sim` draws it: when
-/// each rank computed, was in a call that starts something, or in one that may wait, and of each message a line from
-/// when its data could begin to move (of one that is not eager, when both its calls had been made) to when its receiver
-/// knew that it was there. Each rank's times are of its own clock, which starts at a barrier.
+/// The memory of the messages is allocated, filled and touched before the clock starts, up to 1 GiB of all ranks
+/// together. Memory beyond that is allocated when its statement begins, and a note says so. Received data is compared
+/// after the clock has stopped, so each time is that of the call. `read buf B` reads the buffer with the data that it
+/// received last, and `write buf B` writes it. A request has two times between the return of the call that started it
+/// and its completion: its rank computed for `computed us`, and was in calls that wait for `waited us`. Where data
+/// moves while both ranks compute, the second is next to nothing. --timeline draws the run as `sim` does: each rank
+/// computing, in a call that starts something, or in one that may wait; and a line for each message, from the time at
+/// which its data could begin to move (a rendezvous: when both its calls had been made) to the time at which its
+/// receiver knew of its arrival. Each rank has its own clock, which starts at a barrier.
 ///
-/// Of a program, N processes are started, on this node or on several hosts, and the command waits for all of them. Each
+/// A program runs as N processes, on this node or on several hosts, and the command waits for all of them. Each
 /// finds its rank and the others by PMI-1, as under MPICH's mpiexec and Slurm; a program that does not
-/// ask is simply run N times. Rank 0 reads standard input; the output of all is passed on in whole lines;
+/// ask simply runs N times. Rank 0 reads standard input; the output of all ranks is passed on in whole lines;
 /// SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT go to all ranks. Ranks that do not end by one of
 /// the first three are killed after --kill-after, or when a second one comes.
 ///
 /// Several programs can be one job, with a `:` between them: -n 1 ./master : -n 8 ./worker. Ranks are counted through.
 ///
-/// When a rank fails (by a status other than 0, a signal, an abort, or an end that the others did not
-/// expect), the others are told, have a second to end by themselves, get SIGTERM, and a second later
-/// SIGKILL. No process of the job is left when the command ends: what ranks have started is ended too, and what
-/// cannot be ended is named. If the command itself is killed by SIGKILL, a guard ends the ranks and all that carries
-/// their environment; a process that has left its rank's group and has emptied its environment stays.
+/// When a rank fails (by a status other than 0, a signal, an abort, or an end that the others did not expect), the
+/// others are told, have a second to end by themselves, get SIGTERM, and a second later SIGKILL. No process of the job
+/// is left when the command ends: children of ranks are ended too, and a process that cannot be ended is named. If the
+/// command itself is killed by SIGKILL, a guard ends the ranks and all that carries their environment; a process that
+/// has left its rank's group and has emptied its environment stays.
 ///
 /// When the reader of the output has left, the job is ended silently, as a program in a pipeline would be.
 ///
-/// A rank that waits in one call for longer than `hang_report` (30s; see `carrousel info`) says what for, and so
-/// does each that waits when it gets SIGUSR1; what they say is put together: who waits for whom.
+/// A rank that waits in one call for longer than `hang_report` (30s; see `carrousel info`) reports what it waits for,
+/// and so does each rank that waits when it gets SIGUSR1. The reports are combined: which rank waits for which.
 ///
 /// With --trace, each rank writes down all that its protocol is given, for `carrousel check` to compare with the
 /// model that `carrousel verify` explores.
@@ -55,7 +55,7 @@ Examples:
   carrousel run ring.scn
   carrousel run ring.scn --format json
   carrousel run ring.scn --timeline ring.html         draw it
-  CARROUSEL_HANG_REPORT=5s carrousel run ring.scn     say after 5 s who waits for whom
+  CARROUSEL_HANG_REPORT=5s carrousel run ring.scn     say after 5 s which rank waits for which
   carrousel run -n 4 ./heat 1024
   carrousel run -n 1 ./master : -n 3 ./worker --fast  rank 0, and ranks 1 to 3
   carrousel run --trace out -n 4 ./heat 1024          record it; then: carrousel check out
@@ -97,10 +97,10 @@ pub(crate) struct RunArgs {
     /// Put the rank in front of each line of output: `[3] ...`
     #[arg(long = "tag-output", visible_alias = "prefix")]
     pub(super) prefix: bool,
-    /// Write what each rank says to files of its own in this directory, on its host: rank.3.out, rank.3.err
+    /// Write the output of each rank to files of its own in this directory, on its host: rank.3.out, rank.3.err
     #[arg(long = "output-dir", value_name = "DIRECTORY", conflicts_with = "prefix")]
     pub(super) output_directory: Option<PathBuf>,
-    /// Record what each rank does into this directory, in which nothing else may be
+    /// Record a trace of each rank into this directory, which must hold nothing else
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) trace: Option<PathBuf>,
     /// Where the ranks are: NAME or NAME:RANKS, with 1 rank for each turn by default
@@ -131,10 +131,10 @@ pub(crate) struct RunArgs {
     /// What a launcher on another host starts here
     #[arg(long, hide = true, exclusive = true)]
     pub(super) agent: bool,
-    /// How to print what a scenario has done
+    /// How to print the results of a scenario
     #[arg(long, value_enum, default_value_t, conflicts_with = "program")]
     pub(super) format: Format,
-    /// Draw what the ranks of a scenario did: ranks as lanes, and the messages between them. Rank 0 writes the file
+    /// Draw a timeline of the scenario: ranks as lanes, and the messages between them. Rank 0 writes the file
     #[arg(long, value_name = "OUT.svg|OUT.html", conflicts_with = "program")]
     pub(super) timeline: Option<PathBuf>,
     /// A scenario
@@ -145,7 +145,7 @@ pub(crate) struct RunArgs {
     pub(super) program: Vec<OsString>,
 }
 
-/// To what ranks are bound.
+/// The processors that ranks are bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Binding {
     Core,
@@ -175,7 +175,8 @@ impl RunArgs {
         first.directory.clone_from(&self.wdir);
         let mut programs = vec![first];
         for words in parts {
-            let part = <Part as clap::Parser>::try_parse_from(normal(words.to_vec(), &part_options(), None));
+            let part =
+                <ProgramWords as clap::Parser>::try_parse_from(normal(words.to_vec(), &part_options(), None));
             let part = part.map_err(|error| wrong_part(words, &error))?;
             let [program, arguments @ ..] = &part.program[..] else { continue };
             let mut more = Program::new(program, part.ranks);
@@ -191,7 +192,7 @@ impl RunArgs {
 /// The words behind a `:`.
 #[derive(Debug, clap::Parser)]
 #[command(no_binary_name = true, disable_help_flag = true)]
-struct Part {
+struct ProgramWords {
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ranks: u32,
     #[arg(short = 'x', value_name = "NAME[=VALUE]", value_parser = variable)]
@@ -234,7 +235,7 @@ pub(crate) fn normal_command_line(mut words: Vec<OsString>, command: &clap::Comm
 }
 
 fn part_options() -> Options {
-    Options::of(&<Part as clap::CommandFactory>::command())
+    Options::of(&<ProgramWords as clap::CommandFactory>::command())
 }
 
 /// The words behind `run`, or behind a `:`, with a `--` before the program. A first word with the ending `scenario`,

@@ -10,18 +10,18 @@ const RANKS_MAX: i64 = 1 << 20;
 
 /// Run a scenario, or a program, in virtual time over a simulated network
 ///
-/// A program (--app) is one whose `main` calls `carrousel_app::run`: the same that `carrousel run` starts.
-/// It is started once, and its ranks are tasks that send each other real bytes. What it computes costs what
-/// it says that it costs. What it prints comes first, and with --format json goes to standard error.
+/// A program (--app) calls `carrousel_app::run` in its `main`, and is the same that `carrousel run` starts.
+/// It is started once, and its ranks are tasks that send each other real bytes. Its computations take the time
+/// that it declares for them. Its output comes first, and with --format json goes to standard error.
 ///
 /// Every run with the same arguments is the same. Times are virtual microseconds: when each statement
-/// was called, when the call returned, and when what it started was complete. Of a request also what its rank
-/// did between that return and that completion: how long it computed (`computed us`), and how long it was in
-/// calls that wait (`waited us`). Where the data has moved while the rank computed, the second is next to nothing.
+/// was called, when the call returned, and when its request was complete. Between that return and that completion,
+/// its rank computed for `computed us`, and was in calls that wait for `waited us`. Where data moves while the rank
+/// computes, the second is next to nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  carrousel sim early.scn                                    who waits how long
+  carrousel sim early.scn                                    which rank waits how long
   carrousel sim early.scn --protocol rget                    and with the classical protocol
   carrousel sim early.scn --progress thread                  and with a progress thread
   carrousel sim early.scn --timeline early.html              draw it

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 /// does not change the exit status), `rma-race`, `epoch-usage`, `lock-exclusion`, `request-leak`,
 /// `unmatched-message`. Each is `proven`, `violated` with a shortest counterexample, `inconclusive` when
 /// a bound was hit, or `not-applicable` when the file has nothing that the check speaks of. Ctrl-C ends
-/// the search, and what is known by then is told; a second one ends the command. A file with `expect CHECK violated` lines is its own regression test.
+/// the search, and its results so far are printed; a second one ends the command. A file with `expect CHECK violated`
+/// lines is its own regression test.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -25,7 +26,7 @@ Examples:
   carrousel verify --suite rendezvous              prove the protocol: every program up to a bound
   carrousel verify --suite memory                  prove the registration cache, and sends without a copy
   carrousel verify --suite link                    prove how connections are made, and kept from overrunning
-  carrousel verify --suite ablations               each rule off in turn: what must then go wrong
+  carrousel verify --suite ablations               each rule off in turn, and its race found
   carrousel verify --suite rendezvous --full --shard 2/8 --format json > 2.json
   carrousel verify --merge 1.json 2.json ...       one report from those of all shards
 
@@ -44,7 +45,7 @@ pub(crate) struct VerifyArgs {
     /// whose data it needs
     #[arg(long)]
     pub(crate) portable: bool,
-    /// Stop after about so many distinct states; what is not decided by then is inconclusive
+    /// Stop after about so many distinct states; checks that are undecided by then are inconclusive
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_states: Option<u64>,
     /// Stop when this process has so much memory, such as 8GiB [default: three quarters of what the host and its
@@ -61,7 +62,7 @@ pub(crate) struct VerifyArgs {
     /// violated checks, the second and later ones go to OUT-CHECK.svg
     #[arg(long, value_name = "OUT.svg|OUT.html", conflicts_with_all = ["suite", "merge"])]
     pub(crate) chart: Option<PathBuf>,
-    /// Switch a rule of the protocol off, to see what it is for; `carrousel info` lists the rules
+    /// Switch a rule of the protocol off, to see its purpose; `carrousel info` lists the rules
     #[arg(long, value_name = "RULE", conflicts_with_all = ["suite", "merge"])]
     pub(crate) without: Option<String>,
     /// Serve stateright's Explorer instead: the states, step by step, in a browser. A port alone means

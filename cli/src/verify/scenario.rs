@@ -102,7 +102,9 @@ pub(crate) fn serve(
     say_environment(settings, errors);
     if !address.ip().is_loopback() {
         let note = errors.paint(Paint::Note, "note:");
-        to_stderr(&format!("{note} {address} is open to other hosts; whoever reaches it sees the states"));
+        to_stderr(&format!(
+            "{note} {address} is open to other hosts; any host that reaches it sees the states"
+        ));
     }
     to_stderr(&format!("exploring {} at http://{address}/ until interrupted", scenario.file));
     let nothing = |_: SearchProgress| ();

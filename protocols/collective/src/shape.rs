@@ -2,6 +2,8 @@
 
 /// A collective operation (MPI-4.1, chapter 6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Kind {
     /// No member leaves before all have entered.
     Barrier,

@@ -4,11 +4,13 @@ use crate::RankId;
 
 /// A message tag: 64 bits. Their meaning is the application's; [`mpi`](crate::mpi) defines the layout of MPI's tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Tag(pub u64);
 
 /// A communicator context: messages of different contexts never match. A [`Communicator`] has two: an
 /// even one for the application's messages, and the odd one behind it for those of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Context(pub u16);
 
 impl Context {
@@ -66,6 +68,8 @@ impl Communicator {
 
 /// The source that a receive asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Source {
     /// Messages of this rank only.
     Rank(RankId),
@@ -127,6 +131,8 @@ impl TagSelector {
 
 /// The part of a message that matching compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Envelope {
     /// The sending rank.
     pub source: RankId,
@@ -138,6 +144,8 @@ pub struct Envelope {
 
 /// A description of the messages that a receive accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Pattern {
     /// The sources that it accepts.
     pub source: Source,

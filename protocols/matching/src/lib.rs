@@ -33,6 +33,8 @@ pub mod mpi;
 mod names;
 mod queue;
 mod queues;
+#[cfg(feature = "serde")]
+mod serialised;
 
 pub use envelope::{Communicator, Context, Envelope, Pattern, Source, Tag, TagSelector};
 pub use many::Keyed;

@@ -4,6 +4,7 @@ use core::fmt;
 
 /// A process of the job, numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RankId(pub u32);
 
 impl fmt::Display for RankId {
@@ -17,6 +18,8 @@ impl fmt::Display for RankId {
 /// `index` is reused once the application has released the request. `generation`, counted from 0 for each index,
 /// tells the uses apart: a late packet that names a released request is recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Handle {
     /// Position in the owner's request table.
     pub index: u32,

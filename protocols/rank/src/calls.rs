@@ -7,6 +7,8 @@ use carrousel_rendezvous::{Memory, Packet};
 
 /// A message that the application sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Send {
     /// To whom. A rank is a peer of itself: its messages to itself travel as all others do.
     pub to: RankId,
@@ -21,11 +23,14 @@ pub struct Send {
     /// Complete only when the receive has begun (`MPI_Issend`).
     pub synchronous: bool,
     /// 8 bytes that the receiver gets with the message, beside its own (libfabric's `FI_REMOTE_CQ_DATA`), if there are any.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub data: Option<u64>,
 }
 
 /// A receive that the application posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Receive {
     /// From whom.
     pub from: Source,
@@ -41,6 +46,8 @@ pub struct Receive {
 
 /// A receive of a message that was claimed ([`Rank::claim`](crate::Rank::claim)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct ReceiveClaimed {
     /// The request that has claimed it, which is the receive's from now on.
     pub message: Handle,
@@ -57,6 +64,8 @@ pub struct ReceiveClaimed {
 /// ([`carrousel_collective::Schedule::source_and_target_len`]); they do not overlap. All memory is the library's
 /// until the request is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Collective {
     /// Which operation.
     pub kind: Kind,
@@ -87,6 +96,8 @@ impl Collective {
 
 /// What the application asks for. Each call opens a request, but those that name one; none waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Call {
     /// Send a message.
     Send(Send),
@@ -122,6 +133,8 @@ impl Call {
 
 /// What the driver reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Event {
     /// A packet arrived. For [`Packet::Eager`] its data is at hand until the outputs are performed.
     Packet {

@@ -9,6 +9,8 @@ pub struct Job {
 
 /// When receives are announced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Speculation {
     /// Never: the classical protocols.
     Off,
@@ -21,6 +23,8 @@ pub enum Speculation {
 
 /// How the data of a message moves whose RTS has met its receive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Transfer {
     /// The receiver reads it (`rget`).
     #[default]
@@ -31,6 +35,8 @@ pub enum Transfer {
 
 /// Options of the protocols, equal on all ranks of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Options {
     /// Largest message, in bytes, that a standard send sends eagerly.
     pub eager_threshold: u64,

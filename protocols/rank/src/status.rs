@@ -4,14 +4,19 @@ use carrousel_matching::{Envelope, RankId, Tag};
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Status {
     /// Of a receive: whose message it got. `None` for sends, collectives, and receives without a message.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub message: Option<(RankId, Tag)>,
     /// Of a receive: the 8 bytes that came with its message ([`Send::data`](crate::Send::data)).
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub data: Option<u64>,
     /// Bytes received or sent; 0 for a collective, unless a message of it was truncated.
     pub len: u64,
     /// What went wrong, if something did.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub failure: Option<Failure>,
 }
 
@@ -36,6 +41,8 @@ pub struct Arrived {
 
 /// Why a request ended without success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Failure {
     /// `MPI_ERR_TRUNCATE`: the message has `sent` bytes, more than the receive; nothing was written past its end.
     Truncated {

@@ -4,6 +4,8 @@ use carrousel_matching::{Handle, Tag, TagSelector};
 
 /// Registered memory of a request, as the other side addresses it. Opaque here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Memory {
     /// First byte, in the owner's address space.
     pub address: u64,
@@ -16,6 +18,8 @@ pub struct Memory {
 /// An RTR announces its own receive and the `ahead` ones before it; they are told apart by `index`,
 /// counted from 0, the RTR's own receive being the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct LineId {
     /// The receive that the RTR was sent for.
     pub receive: Handle,
@@ -25,6 +29,8 @@ pub struct LineId {
 
 /// Ready to receive: the receiver announces a posted receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Rtr {
     /// The tags that the receive accepts.
     pub tag: TagSelector,
@@ -42,6 +48,8 @@ pub struct Rtr {
 
 /// What an RTS tells the receiver beside its message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Hint {
     /// Nothing.
     #[default]
@@ -56,12 +64,15 @@ pub enum Hint {
 
 /// A packet of one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Packet {
     /// A message with its data behind it.
     Eager {
         /// Its tag.
         tag: Tag,
         /// Its 8 bytes beside its own, if it has them.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
         data: Option<u64>,
         /// Bytes of the message, behind this packet.
         len: u64,
@@ -71,6 +82,7 @@ pub enum Packet {
         /// Its tag.
         tag: Tag,
         /// Its 8 bytes beside its own, if it has them.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
         data: Option<u64>,
         /// Bytes.
         len: u64,
@@ -88,6 +100,7 @@ pub enum Packet {
         /// The message's tag.
         tag: Tag,
         /// Its 8 bytes beside its own, if it has them.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
         data: Option<u64>,
         /// Bytes written.
         len: u64,
@@ -99,6 +112,7 @@ pub enum Packet {
         /// The message's tag.
         tag: Tag,
         /// Its 8 bytes beside its own, if it has them.
+        #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
         data: Option<u64>,
         /// Bytes that will be written.
         len: u64,

@@ -9,6 +9,9 @@ mod html;
 mod svg;
 mod terminal;
 
+use std::borrow::Cow;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+
 /// One execution, to be drawn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chart {
@@ -108,26 +111,12 @@ fn number(arrow: usize) -> String {
     }
 }
 
-/// `text` in lines of at most `width` characters, broken at blanks where there are some.
+/// `text` in lines of at most `width` characters, broken at blanks where it has some.
 fn wrap(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
-    let mut lines: Vec<String> = Vec::new();
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        let mut word: Vec<char> = word.chars().collect();
-        let used = line.chars().count();
-        if used > 0 && used + 1 + word.len() > width {
-            lines.push(std::mem::take(&mut line));
-        } else if used > 0 {
-            line.push(' ');
-        }
-        while line.is_empty() && word.len() > width {
-            lines.push(word.drain(..width).collect());
-        }
-        line.extend(word);
-    }
-    if !line.is_empty() {
-        lines.push(line);
-    }
-    lines
+    let options = Options::new(width.max(1))
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    let lines = textwrap::wrap(text, options).into_iter();
+    lines.filter(|line| !line.is_empty()).map(Cow::into_owned).collect()
 }

@@ -4,7 +4,7 @@ use super::digits::digits;
 use super::results::{BASELINES, ResultRow, Results, Source, Verdict};
 use super::statistics::Summary;
 use super::targets::{Group, STARTUP, Target, less_is_better};
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use crate::table;
 use serde::Serialize;
 
 /// The library that was measured.
@@ -75,8 +75,7 @@ pub(crate) fn table(results: &Results, conditions: &Conditions) -> String {
 }
 
 fn rows(results: &Results) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    let mut table = table::table();
     // A peer that was not asked for has no column.
     let peers: Vec<Source> = BASELINES
         .into_iter()
@@ -101,13 +100,7 @@ fn rows(results: &Results) -> String {
         cells.extend([cell(row.ratio()), targets.collect::<Vec<_>>().join("\n")]);
         table.add_row(cells);
     }
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2)).set_constraint(ColumnConstraint::ContentWidth);
-    }
-    if let Some(sizes) = table.column_mut(1) {
-        sizes.set_cell_alignment(CellAlignment::Right);
-    }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+    table::render(table, 1..2)
 }
 
 /// The target, with the value reached where the table does not have it yet.

@@ -150,7 +150,7 @@ const CASES: &[GuestCase] = &[
         ..CASE
     },
     GuestCase {
-        name: "who has lost its peer goes on",
+        name: "a rank that has lost its peer goes on",
         statuses: &[0, 125],
         programs: &["ibv_rc_pingpong"],
         command: r#"
@@ -166,7 +166,7 @@ const CASES: &[GuestCase] = &[
             until [ $(cat $sent) -gt 100 ]; do usleep 10000; done
             tell connected
             while ping -c 1 -W 1 n1 >/dev/null; do usleep 10000; done
-            # Its peer's silence is no error to who only waits for a message.
+            # Its peer's silence is no error to a rank that only waits for a message.
             kill -0 $client
             kill $client
             wait $client || true
@@ -259,7 +259,7 @@ const CASES: &[GuestCase] = &[
         ..CASE
     },
     GuestCase {
-        name: "who only waits is told that its own port is down, its peer that it is silent",
+        name: "a rank that only waits is told that its own port is down, its peer that it is silent",
         statuses: &[0, 0],
         built: &[VERBS_CONFORMANCE],
         timeout_s: 120,
@@ -412,7 +412,7 @@ impl GuestCase {
             return Err(format!("the guests have ended with {statuses:?} instead of {:?}", self.statuses));
         }
         match self.says.iter().find(|part| !printed.iter().any(|line| line.contains(*part))) {
-            Some(part) => Err(format!("nobody has printed {part:?}")),
+            Some(part) => Err(format!("no guest has printed {part:?}")),
             None => Ok(()),
         }
     }
@@ -437,7 +437,7 @@ mod tests {
     #[test]
     fn what_must_be_printed_is_looked_for() {
         let error = TWO.judge(&[End::Status(0), End::Died], &["other".to_owned()]).unwrap_err();
-        assert_eq!(error, "nobody has printed \"fine\"");
+        assert_eq!(error, "no guest has printed \"fine\"");
     }
 
     #[test]

@@ -263,7 +263,7 @@ impl<'a> Crew<'a> {
                     return Ok(Work::Done);
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err("nobody reads the guests' output".to_owned());
+                    return Err("the reader of the guests' output has left".to_owned());
                 }
             }
         }

@@ -133,7 +133,7 @@ impl SoakJob {
         if self.fault == Fault::KillRank {
             let expected = hit.map(|rank| format!("rank {rank} was killed by SIGKILL"));
             if expected.as_ref().is_none_or(|text| !ended.stderr.contains(text)) {
-                wrong.push(format!("nobody says that a rank was killed: expected {expected:?}"));
+                wrong.push(format!("no message says that a rank was killed: expected {expected:?}"));
             }
         }
         if self.fault == Fault::ReaderLeaves && ended.stderr.lines().any(|line| line.contains("error")) {

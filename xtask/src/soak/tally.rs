@@ -1,7 +1,7 @@
 //! The results of all jobs: counts, and each failure with the command that repeats it.
 
 use super::run::{JobEnd, RankReport};
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use crate::table;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -92,8 +92,7 @@ impl Tally {
 
     /// For a person.
     pub(super) fn table(&self) -> String {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        let mut table = table::table();
         let mut row = |name: &str, count: u64| {
             table.add_row([name.to_owned(), count.to_string()]);
         };
@@ -108,13 +107,7 @@ impl Tally {
         row("traces checked", self.traces_checked);
         row("changed traces checked", self.changed_traces_checked);
         row("failures", self.failures.len() as u64);
-        for (at, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((0, 2)).set_constraint(ColumnConstraint::ContentWidth);
-            if at == 1 {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        let mut text: String = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect();
+        let mut text = table::render(table, 1..2);
         for failure in &self.failures {
             text += &format!("\n{failure}");
         }
