@@ -55,12 +55,12 @@ use carrousel_transport_shm::{Node, NodeError, Settings};
 use carrousel_transport_verbs::Verbs;
 use std::collections::VecDeque;
 
-/// Which rank this process is, and which ranks share its node.
+/// This rank, and the ranks that share its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeTopology {
     /// This rank.
     pub me: RankId,
-    /// How many ranks there are.
+    /// The number of ranks.
     pub ranks: u32,
     /// The ranks that share memory with this one, itself included.
     pub neighbours: Vec<RankId>,
@@ -96,7 +96,7 @@ pub struct Endpoint {
     /// Whether this rank may block in a long wait: others need the processor, and every arrival wakes the rank.
     can_block: bool,
     launcher: Option<Launcher>,
-    /// What happens about usage errors that no rank can see alone.
+    /// The reaction to usage errors that no rank can see alone.
     check_usage: CheckUsage,
     /// The number of calls that have started a request; wraps around.
     calls: u32,
@@ -104,7 +104,7 @@ pub struct Endpoint {
     scratch: Vec<u8>,
     /// When a program that polls takes the slow path.
     slow_path_timer: SlowPathTimer,
-    /// What the current call waits for, and its call site, once it has waited for long.
+    /// The request or message that the current call waits for, and its call site, once it has waited for long.
     awaited: Option<(Awaited, CallSite)>,
 }
 

@@ -1,9 +1,9 @@
-//! What the endpoint knows of its requests: a description for hang reports, their memory, and their call sites.
+//! The endpoint's records of its requests: a description for hang reports, their memory, and their call sites.
 
 use carrousel_rank::{Handle, Kind, RankId, Source, TagSelector, mpi};
 use std::panic::Location;
 
-/// The kind of a request, with what a hang report says of it.
+/// The kind of a request, with its data for a hang report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// A send.
@@ -41,7 +41,7 @@ impl What {
     }
 }
 
-/// What a call waits for.
+/// The target of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// One of several requests, or something else than a request.
@@ -52,7 +52,7 @@ pub enum Awaited {
     Message(Source, TagSelector),
 }
 
-/// What the endpoint knows of a request.
+/// The endpoint's record of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) what: What,
@@ -64,11 +64,11 @@ pub(super) struct Known {
     pub(super) location: &'static Location<'static>,
 }
 
-/// What the endpoint knows of its requests, by position.
+/// The endpoint's records of its requests, by position.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     list: Vec<Known>,
-    /// How many may be a rendezvous and have not been ended.
+    /// The number of requests that may be a rendezvous and have not been ended.
     rendezvous: u32,
 }
 
@@ -108,7 +108,7 @@ impl Pending {
         self.rendezvous > 0
     }
 
-    /// What the endpoint knows of a request.
+    /// The record of a request.
     pub(super) fn known(&self, request: Handle) -> &Known {
         &self.list[request.index as usize]
     }
