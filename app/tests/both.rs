@@ -281,7 +281,7 @@ fn mistakes_are_the_same_errors() {
 
 #[test]
 fn thousands_of_ranks_run_in_one_process() {
-    /// A token goes around, and all add up who has had it.
+    /// A token goes around the ring, and all ranks sum up the ranks that have had it.
     async fn app(world: World) -> Result<u64, Error> {
         let (me, size) = (world.rank(), world.size());
         let mut token = [0u64];

@@ -1,9 +1,9 @@
 //! Instructions of a message through the whole library, which no other process disturbs. Needs valgrind
 //! and gungraun-runner, of the version of gungraun in Cargo.lock; `cargo xtask test` installs that.
 //!
-//! Each benchmark counts 1,000 messages of 8 bytes, the warm-up included, from the call of the sender to
-//! the return of the receiver's, through the ring: both ranks are in one thread, so nobody waits. More than
-//! [`INSTRUCTIONS_MAX`] of them is an error: who makes messages cheaper lowers it.
+//! Each benchmark counts 1,000 messages of 8 bytes, the warm-up included, from the sender's call to the return of the
+//! receiver's call, through the ring. Both ranks are in one thread, so neither waits. More than [`INSTRUCTIONS_MAX`]
+//! is an error. A change that makes messages cheaper lowers the limit.
 
 #![allow(missing_docs, reason = "the macros of the benchmark generate public items")]
 
@@ -12,8 +12,8 @@ use gungraun::prelude::*;
 use gungraun::{Callgrind, EntryPoint, EventKind};
 use std::hint::black_box;
 
-/// The limit of a benchmark: what it was when this was written, and one in a hundred for other processors,
-/// on which the C library copies memory in other ways.
+/// The limit of a benchmark: its count when this was written, and one percent for other processors, on which the C
+/// library copies memory in other ways.
 const INSTRUCTIONS_MAX: u64 = 1_311_000;
 
 const WARM_UP: u32 = 100;
@@ -21,7 +21,7 @@ const MESSAGES: u32 = 1000 - WARM_UP;
 
 type Ends = Vec<Communicator>;
 
-/// What is counted: a send, and a receive that finds the message.
+/// The code that is counted: a send, and a receive that finds the message.
 #[inline(never)]
 fn message(ends: &Ends, ball: &mut [u8; 8]) {
     ends[0].send(black_box(ball), 1, 5).expect("rank 1 is there");

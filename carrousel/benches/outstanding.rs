@@ -1,9 +1,9 @@
-//! Instructions of a message, through the whole library, among others that have not come so far: 10, 1,000 and 100,000
-//! sends that no receive has taken, which their receiver holds as unexpected messages; and as many receives that no message
-//! has come for. Which of them is next has nothing to do with the order in which they were started. Needs valgrind and
+//! Instructions of a message through the whole library, among many that are outstanding: 10, 1,000 and 100,000 sends
+//! that no receive has taken, which their receiver holds as unexpected messages; and as many receives that have no
+//! message yet. The order of completion is unrelated to the order in which they were started. Needs valgrind and
 //! gungraun-runner, as the other benchmarks do.
 //!
-//! Claim: however many there are, a message takes the same; more than the limits is an error.
+//! Claim: the cost of a message does not depend on their number; more than the limits is an error.
 
 #![allow(missing_docs, reason = "the macros of the benchmark generate public items")]
 
@@ -14,7 +14,7 @@ use std::hint::black_box;
 use std::mem;
 
 const MESSAGES: u32 = 100;
-/// Of one message: to a receive that comes late, and to one of the receives that wait.
+/// The limits for one message: to a receive that comes late, and to one of the receives that wait.
 const UNEXPECTED_MAX: u64 = 5_020;
 const POSTED_MAX: u64 = 2_850;
 
@@ -22,7 +22,7 @@ struct Ends {
     ranks: Vec<Communicator>,
     /// By tag.
     open: Vec<Option<Request<u8>>>,
-    /// What the next message is for.
+    /// The tag of the next message.
     tag: u32,
 }
 
@@ -71,7 +71,7 @@ fn sends(count: u32) -> Ends {
     ends.open.resize_with(count as usize, || None);
     for tag in 0..count {
         ends.send(tag);
-        // The peer takes in what arrives, or there is no room.
+        // The peer takes in its arrivals; otherwise there would be no room.
         ends.ranks[1].iprobe(0, count).expect("rank 0 is there");
     }
     (0..MESSAGES).for_each(|_| ends.reach_late_receive());
@@ -87,16 +87,16 @@ fn receives(count: u32) -> Ends {
     ends
 }
 
-/// Counts what is between call and return of what happens to a message.
+/// Counts the instructions of the benchmark's function for a message.
 fn message(function: &str, most: u64) -> LibraryBenchmarkConfig {
     let mut callgrind = Callgrind::default();
-    // What is done before, to warm up, is counted, too.
+    // The warm-up before is counted, too.
     let most = 2 * u64::from(MESSAGES) * most;
     callgrind.entry_point(EntryPoint::Custom(format!("*::{function}"))).hard_limits([(EventKind::Ir, most)]);
     LibraryBenchmarkConfig::default().tool(callgrind).clone()
 }
 
-/// What is still open waits for nobody.
+/// Leaves the job without waiting for the open requests.
 fn leave(ends: Ends) {
     mem::forget(black_box(ends));
 }

@@ -1,6 +1,6 @@
-//! Instructions of a look at what has arrived when nothing has, as a call takes it that may be a rendezvous
-//! (speculative-rendezvous 4.2.1): with one peer on the node, and with 63 of which none has connected. Needs valgrind and gungraun-runner, as the
-//! other benchmark does. More than the limits is an error: who makes looks cheaper lowers them.
+//! Instructions of an empty poll, as in a call that may be a rendezvous (speculative-rendezvous 4.2.1): with one peer
+//! on the node, and with 63 of which none has connected. Needs valgrind and gungraun-runner, as the other benchmark
+//! does. More than the limits is an error. A change that makes polls cheaper lowers them.
 
 #![allow(missing_docs, reason = "the macros of the benchmark generate public items")]
 
@@ -11,7 +11,7 @@ use gungraun::{Callgrind, EntryPoint, EventKind};
 use std::hint::black_box;
 
 const CALLS: u64 = 1000;
-/// Of one look, with one peer and with 63.
+/// The limits for one poll, with one peer and with 63.
 const ONE_PEER_MAX: u64 = 52;
 const MANY_PEERS_MAX: u64 = 52;
 
@@ -22,15 +22,15 @@ fn quiet(ranks: u32) -> Ends {
     in_one_thread_over(ranks, settings).expect("it can be set up")
 }
 
-/// Receives that may be a rendezvous. From any source they are not announced, so that cancelling one is nobody else's
-/// business.
+/// Receives that may be a rendezvous. They are from any source, so they are not announced, and cancelling one
+/// concerns no peer.
 fn receives(ends: &Ends) {
     for _ in 0..CALLS {
         drop(ends[0].irecv(vec![0u8; 64 << 10], Any, 7).expect("it can be posted"));
     }
 }
 
-/// Counts what is between call and return of the look.
+/// Counts the instructions of the poll.
 fn looks(most: u64) -> LibraryBenchmarkConfig {
     let mut callgrind = Callgrind::default();
     callgrind

@@ -1,9 +1,10 @@
-//! What messages are made of.
+//! The elements of messages.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// A value that can travel: any bytes are one, and it is nothing but its bytes. Numbers are, arrays of them
-/// are, and structures that derive the traits of `zerocopy`; references, `bool` and enumerations are not.
+/// A value that can be sent: any bytes are a valid value, and the value is nothing but its bytes. Numbers are
+/// elements, and so are arrays of them, and structures that derive the traits of `zerocopy`. References, `bool` and
+/// enumerations are not.
 ///
 /// The ranks of a job run on machines of one kind: bytes are not converted.
 pub trait Element: FromBytes + IntoBytes + Immutable + Copy + 'static {}

@@ -52,11 +52,11 @@ impl fmt::Display for Class {
     }
 }
 
-/// What can go wrong. For a program whose `main` returns it, its `Debug` form is the one for people, too.
+/// An error of the library. Its `Debug` form is the text for people, too, for programs whose `main` returns it.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The application's mistake; nothing has begun.
+    /// A mistake of the application; nothing has begun.
     #[error("{class}: {0}", class = self.class())]
     Usage(#[from] UsageError),
     /// A request is used that has ended.
@@ -67,10 +67,10 @@ pub enum Error {
     NoSuchRank {
         /// The rank that was named.
         rank: u32,
-        /// How many there are.
+        /// The number of ranks.
         ranks: u32,
     },
-    /// A buffer has another length than the operation needs.
+    /// A buffer does not have the length that the operation needs.
     #[error("{class}: a buffer of {found} elements, expected {expected}", class = self.class())]
     BufferLength {
         /// Its elements.
@@ -86,7 +86,7 @@ pub enum Error {
         /// Bytes of the receive.
         room: u64,
     },
-    /// A message is no whole number of elements.
+    /// A message does not consist of whole elements.
     #[error("{class}: a message of {bytes} bytes is no whole number of elements of {element} bytes", class = self.class())]
     Uneven {
         /// Bytes of the message.
@@ -99,7 +99,7 @@ pub enum Error {
     PeerLost {
         /// The peer.
         rank: u32,
-        /// How this was noticed, where there is something to be said about it.
+        /// The reason, as far as it is known.
         why: Option<String>,
     },
     /// A peer does not speak the protocol.
@@ -110,7 +110,7 @@ pub enum Error {
     Connect {
         /// The peer.
         rank: u32,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// No transport leads to a rank.
@@ -118,7 +118,7 @@ pub enum Error {
     Unreachable {
         /// The rank.
         rank: u32,
-        /// Why there is no transport between nodes.
+        /// The reason why there is no transport between nodes.
         why: String,
     },
     /// There are no more communicators.
@@ -127,13 +127,13 @@ pub enum Error {
     /// The job cannot be joined.
     #[error("{class}: {0}", class = self.class())]
     Launch(String),
-    /// An option has a value that it cannot have, or there is no such option.
+    /// An option has an invalid value, or does not exist.
     #[error("{class}: {0}", class = self.class())]
     Option(String),
     /// There is no shared memory for the rings.
     #[error("{class}: {0}", class = self.class())]
     Memory(String),
-    /// The trace that was asked for cannot be written.
+    /// The requested trace cannot be written.
     #[error("{class}: {0}", class = self.class())]
     Trace(String),
     /// Ranks have called different collectives of a communicator, and none of these has begun (option `check_usage`).

@@ -5,15 +5,15 @@
 //! communicators ([`Communicator::split`]), and the job ([`init`], [`Job::finalize`]). Below them is the raw endpoint of
 //! `carrousel-engine`, which carries out what the rank's state machine decides.
 //!
-//! **Promises.** Messages as MPI has them: standard and synchronous sends, receives by source and tag or any,
-//! in the order of the standard. No buffer is touched when the application has it. A peer that
-//! dies is an error of the calls that need it, in bounded time.
+//! **Promises.** Messages as MPI defines them: standard and synchronous sends, receives by source and tag or any, in
+//! the order of the standard. The library touches no buffer that belongs to the application. If a peer dies, the
+//! calls that need it return an error in bounded time.
 //! **Leaves to others.** Starting processes (`carrousel run`, or any launcher that speaks PMI-1).
-//! **Limits.** Between nodes it takes InfiniBand or RoCE, and the feature `verbs`. A rank is one thread: what
-//! [`init`] returns stays in it. Messages move while a call of this library runs. A call that waits looks all the time;
-//! where ranks are more than processors it lets others run in between, and sleeps after some milliseconds, until a peer of
-//! its node wakes it. Between nodes, a rank that has a node of one processor for itself sleeps until its adapter has
-//! something: the kernel may need that processor for it.
+//! **Limits.** Between nodes the library needs InfiniBand or RoCE, and the feature `verbs`. A rank is one thread: the
+//! result of [`init`] stays in it. Messages move while a call of this library runs. A call that waits polls all the
+//! time. If there are more ranks than processors, it lets other ranks run in between, and sleeps after some
+//! milliseconds, until a peer of its node wakes it. Between nodes, a rank that has a node of one processor for itself
+//! sleeps until its adapter has an arrival, because the kernel may need that processor for it.
 //! **Entry point.** [`init`], then [`Communicator`].
 //!
 //! ```no_run

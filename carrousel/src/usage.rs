@@ -1,8 +1,8 @@
-//! Wrong use of the library that no rank sees alone, and the errors that say so.
+//! Usage errors that no rank can see alone, and their messages.
 //!
-//! Ranks tell each other what they call as an [`Announcement`] of fixed size, and combine what they know as a
-//! [`Summary`]: the call of the lowest rank, and that of the lowest rank that does not agree with it. So what they say
-//! has the same size for any number of ranks, and all of them come to the same conclusion.
+//! Ranks tell each other about their calls by an [`Announcement`] of fixed size, and combine these into a
+//! [`Summary`]: the call of the lowest rank, and that of the lowest rank that does not agree with it. So a summary
+//! has the same size for any number of ranks, and all ranks come to the same conclusion.
 
 use crate::{CallSite, SourceLine};
 use carrousel_rank::{Kind, Signature};
@@ -14,18 +14,18 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 pub struct Disagreement {
     /// The communicator's number; 0 is that of all ranks.
     pub communicator: u16,
-    /// What the lowest rank calls, and the lowest one that does not agree with it.
+    /// The call of the lowest rank, and that of the lowest one that does not agree with it.
     pub calls: [RankCall; 2],
 }
 
-/// What a rank calls.
+/// The call of a rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankCall {
     /// The rank, in the job.
     pub rank: u32,
     /// The call, in words; a root is a rank of the communicator.
     pub call: String,
-    /// Where in the program.
+    /// Its line in the program.
     pub place: SourceLine,
 }
 
@@ -34,7 +34,7 @@ pub struct RankCall {
 pub struct NotReceived {
     /// The rank that has not received them.
     pub rank: u32,
-    /// Of each rank that has sent such messages, those with one tag.
+    /// For each sender of such messages: those with one tag.
     pub messages: Vec<Unreceived>,
 }
 
@@ -47,7 +47,7 @@ pub struct Unreceived {
     pub tag: u32,
     /// Bytes of the first one.
     pub bytes: u64,
-    /// How many there are.
+    /// Their number.
     pub count: u32,
     /// Where the first one was sent, if its sender still knows that.
     pub sent: Option<SourceLine>,
@@ -94,7 +94,7 @@ impl fmt::Display for Unreceived {
     }
 }
 
-/// A line of a program as ranks tell each other: of the file, the last bytes.
+/// A line of a program in the form that ranks exchange: only the last bytes of the file's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(crate) struct PackedLine {
@@ -108,7 +108,7 @@ impl PackedLine {
     /// No line.
     pub(crate) const NONE: Self = Self { line: 0, len: 0, file: [0; Self::FILE] };
 
-    /// The line, if it is one.
+    /// The line; `None` for [`Self::NONE`].
     pub(crate) fn line(&self) -> Option<SourceLine> {
         let file = self.file.get(..self.len as usize).filter(|file| !file.is_empty())?;
         Some(SourceLine { file: String::from_utf8_lossy(file).into_owned(), line: self.line })
@@ -126,7 +126,7 @@ impl From<CallSite> for PackedLine {
     }
 }
 
-/// What a rank is about to call that all ranks have to call.
+/// A call that all ranks have to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Joint {
     /// A collective that waits.
@@ -152,13 +152,13 @@ const IBARRIER: u32 = Kind::ALL.len() as u32;
 const FINALIZE: u32 = IBARRIER + 1;
 const NOTHING: u32 = u32::MAX;
 
-/// What a rank tells the others about its call.
+/// The announcement of a rank's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Announcement {
     rank: u32,
     what: u32,
-    /// Of an operation that has none, [`NOTHING`].
+    /// The root; [`NOTHING`] for an operation without a root.
     root: u32,
     element: u32,
     len: u64,
@@ -188,7 +188,7 @@ impl Announcement {
         Self { rank, what, root, element, len, place: site.into() }
     }
 
-    /// All that has to be the same.
+    /// Everything that has to be the same at all ranks.
     fn call(&self) -> [u64; 4] {
         [self.what.into(), self.root.into(), self.element.into(), self.len]
     }
@@ -211,23 +211,23 @@ impl Announcement {
     }
 }
 
-/// What some ranks call: the call of the lowest one, and that of the lowest one that does not agree with it.
+/// The calls of some ranks: that of the lowest one, and that of the lowest one that does not agree with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 pub(crate) struct Summary([Announcement; 2]);
 
 impl Summary {
-    /// Of nobody.
+    /// The summary of no rank.
     pub(crate) const NONE: Self = Self([Announcement::NONE; 2]);
 
-    /// Of one rank.
+    /// The summary of one rank.
     pub(crate) fn of(rank: u32, call: Joint, site: CallSite) -> Self {
         Self([Announcement::new(rank, call, site), Announcement::NONE])
     }
 
-    /// Of the ranks of both. Associative and commutative, because agreeing is an equivalence: of the ranks of the one
-    /// with the higher lowest rank, the lowest that disagrees with the other one's lowest is its own lowest or, if these
-    /// agree, the one that it has found itself.
+    /// The summary of the ranks of both. It is associative and commutative, because agreeing is an equivalence. Take
+    /// the summary whose lowest rank is higher. Its lowest rank that disagrees with the other's lowest is its own
+    /// lowest or, if these two agree, the disagreeing rank that it has found itself.
     pub(crate) fn with(self, other: Self) -> Self {
         let (Self([low, found]), Self([high, further])) =
             if self.0[0].rank <= other.0[0].rank { (self, other) } else { (other, self) };
@@ -235,14 +235,14 @@ impl Summary {
         Self([low, if found.rank <= of_high.rank { found } else { of_high }])
     }
 
-    /// The two calls that do not agree, if any do not.
+    /// The two calls that do not agree; `None` if all agree.
     pub(crate) fn disagreement(&self, communicator: u16) -> Option<Disagreement> {
         let [_, other] = &self.0;
         (other.rank != NOTHING)
             .then(|| Disagreement { communicator, calls: self.0.map(|announcement| announcement.told()) })
     }
 
-    /// Whether it is this rank's to tell others of, where one tells for all.
+    /// Whether this rank reports it, where one rank reports for all.
     pub(crate) fn is_told_by(&self, rank: u32) -> bool {
         self.0[0].rank == rank
     }
@@ -257,7 +257,7 @@ mod tests {
         Joint::Collective(Signature { kind, root: Some(0), len, element: None })
     }
 
-    /// Every way in which so many ranks can be put together in order, and its mirror images, give this.
+    /// All orders, with their mirror images, in which these calls can be combined give this summary.
     fn combined(calls: &[Joint]) -> Summary {
         let site = CallSite::caller();
         let of: Vec<Summary> = (0..).zip(calls).map(|(rank, call)| Summary::of(rank, *call, site)).collect();

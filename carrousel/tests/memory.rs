@@ -1,18 +1,18 @@
-//! What a rank keeps for each peer: little beside the ring, and no more for many peers than for few.
+//! The memory of a rank for each peer: little besides the ring, and no more for many peers than for few.
 //!
-//! The ranks of a node, all in this thread. One exchanges a message with each peer, to and fro, in turn;
-//! what its own calls leave allocated is counted, and divided by the peers so far.
+//! The ranks of a node are all in this thread. One exchanges a message with each peer, to and fro, in turn. The test
+//! counts the bytes that its own calls leave allocated, and divides them by the peers so far.
 
 use allocation_counter::{AllocationInfo, measure};
 use carrousel::{Communicator, in_one_thread_over};
 use carrousel_transport_shm::{Layout, Settings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The most bytes for a connected peer, beside its ring.
+/// The most bytes for a connected peer, besides its ring.
 const BYTES_MAX: u64 = 8 << 10;
-/// Peers after which it is looked.
+/// The numbers of peers at which the memory is measured.
 const PEERS: [u32; 4] = [2, 64, 256, 1024];
-/// Words of a ring, the fewest: what stands beside it is what is looked at here.
+/// The fewest words of a ring: the test measures the memory besides it.
 const RING: usize = 16;
 /// Small enough for a quarter of a ring, and too large for any: eager, and read by the receiver.
 const SIZES: [usize; 2] = [8, 4000];
@@ -59,7 +59,7 @@ fn a_peer_costs_a_rank_little_memory_however_many_there_are() {
     let mut ends = Vec::new();
     let settings = Settings { capacity: RING, ..Settings::default() };
     let made = measure(|| ends = in_one_thread_over(ranks, settings).expect("it can be set up"));
-    // Each rank has a place for each, connected or not.
+    // Each rank has an entry for each peer, connected or not.
     let place = made.bytes_current as u64 / u64::from(ranks) / u64::from(ranks);
     let segment = Layout::new(ranks as usize, RING).expect("it is right").bytes();
     let beside = segment.div_ceil(ranks as usize) - RING * size_of::<u64>();
@@ -78,6 +78,6 @@ fn a_peer_costs_a_rank_little_memory_however_many_there_are() {
         }
     }
     assert!(all.iter().all(|bytes| *bytes <= BYTES_MAX), "{all:?} bytes for each of {PEERS:?} peers");
-    // Twice as much is asked for when a list is full, so what there is at a power of two is what is needed.
+    // A full list doubles, so at a power of two no room is unused.
     assert!(all[3] * 100 <= all[1] * 102, "{all:?} bytes for each of {PEERS:?} peers");
 }

@@ -1,12 +1,12 @@
-//! What can go wrong at an endpoint.
+//! The errors of an endpoint.
 
 use carrousel_rank::{ProtocolError, UsageError};
 use thiserror::Error;
 
-/// What can go wrong at an endpoint.
+/// An error of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// The application's mistake; nothing has begun.
+    /// A mistake of the application; nothing has begun.
     #[error("{0}")]
     Usage(#[from] UsageError),
     /// A message is longer than its receive; nothing was written past the end.
@@ -22,7 +22,7 @@ pub enum Error {
     PeerLost {
         /// The peer.
         rank: u32,
-        /// How this was noticed, where there is something to be said about it.
+        /// The reason, as far as it is known.
         why: Option<String>,
     },
     /// A peer does not speak the protocol.
@@ -33,7 +33,7 @@ pub enum Error {
     Connect {
         /// The peer.
         rank: u32,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// No transport leads to a rank.
@@ -41,7 +41,7 @@ pub enum Error {
     Unreachable {
         /// The rank.
         rank: u32,
-        /// Why there is no transport between nodes.
+        /// The reason why there is no transport between nodes.
         why: String,
     },
     /// There are no more communicators.
@@ -50,13 +50,13 @@ pub enum Error {
     /// The job cannot be joined.
     #[error("{0}")]
     Launch(String),
-    /// An option has a value that it cannot have, or there is no such option.
+    /// An option has an invalid value, or does not exist.
     #[error("{0}")]
     Option(String),
     /// There is no shared memory for the rings.
     #[error("{0}")]
     Memory(String),
-    /// The trace that was asked for cannot be written.
+    /// The requested trace cannot be written.
     #[error("{0}")]
     Trace(String),
     /// A mistake of this library.
@@ -68,7 +68,7 @@ fn because(why: &Option<String>) -> String {
     why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
 }
 
-/// An error inside the library, in a word: nothing as large as an [`enum@Error`] is moved wherever something succeeds.
+/// An error inside the library, in one word: successful calls then move no value as large as an [`enum@Error`].
 pub type BoxedError = Box<Error>;
 
 impl From<BoxedError> for Error {

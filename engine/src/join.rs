@@ -1,4 +1,4 @@
-//! Joining the job that this process is a rank of: the endpoint, as the options say, and the connection to the launcher.
+//! Joining the job of this process: makes the endpoint by the options, and the connection to the launcher.
 
 use crate::Error;
 use crate::backends::{AnyNetwork, NetworkSettings, network_settings, shm};
@@ -17,15 +17,15 @@ static JOINED: AtomicBool = AtomicBool::new(false);
 pub struct Joined {
     /// Its endpoint.
     pub endpoint: Endpoint,
-    /// Its launcher, which has to be told when the process leaves the job.
+    /// The connection to its launcher, which has to be told when the process leaves the job.
     pub connection: PmiConnection,
 }
 
-/// Joins the job that this process was started for, by `carrousel run` or by any launcher that speaks PMI-1. Alone, the
-/// process is a job of one rank. Once in a process.
+/// Joins the job for which this process was started, by `carrousel run` or by any launcher that speaks PMI-1. Without
+/// a launcher, the process is a job of one rank. To be called once in a process.
 ///
 /// # Errors
-/// When the launcher cannot be reached, an option is wrong, or there is too little memory.
+/// If the launcher cannot be reached, an option is wrong, or there is too little memory.
 pub fn join(settings: &Settings) -> Result<Joined, Error> {
     if JOINED.swap(true, Ordering::SeqCst) {
         let twice = "this process has joined its job before: it can do so once";
@@ -67,11 +67,11 @@ pub fn join(settings: &Settings) -> Result<Joined, Error> {
     Ok(Joined { endpoint, connection: link })
 }
 
-/// Under which name rank 0 publishes what is done about wrong use.
+/// The key under which rank 0 publishes the reaction to usage errors.
 const CHECK_USAGE: &str = "check_usage";
 
-/// Publishes the address of this rank, and returns what is done about wrong use. For that all ranks do the same, so all
-/// do what rank 0 is asked to do, whatever their own environment or build says.
+/// Publishes the address of this rank, and returns the reaction to usage errors. All ranks need the same reaction, so
+/// all take that of rank 0, whatever their own environment or build says.
 fn check_usage(
     link: &PmiConnection,
     topology: &NodeTopology,
@@ -89,7 +89,7 @@ fn check_usage(
     }
 }
 
-/// What is done about wrong use, unless an option says it.
+/// The reaction to usage errors, unless an option sets it.
 pub const fn check_usage_of_build() -> CheckUsage {
     if cfg!(debug_assertions) { CheckUsage::Error } else { CheckUsage::Off }
 }
@@ -106,16 +106,16 @@ fn net(
     AnyNetwork::new(topology.me, topology.ranks, settings, network).map(Some)
 }
 
-/// Bytes of a ring, a power of two, where the option says `wanted` and a node has so many ranks: each has a
-/// ring from each other that has connected, and the node's memory is for the application.
+/// The bytes of a ring, a power of two, if the option says `wanted` and a node has this many ranks. Each rank has a
+/// ring from every other one that has connected, and the node's memory is for the application.
 fn ring_bytes(wanted: u64, ranks: u64) -> u64 {
-    /// For the rings of one rank.
+    /// The most bytes for the rings of one rank,
     const RANK_MAX: u64 = 4 << 20;
-    /// Of which each has at least this,
+    /// but at least this for each ring,
     const ENOUGH: u64 = 64 << 10;
-    /// as long as all rings of the node do not take more than this.
+    /// as long as all rings of the node do not exceed this.
     const NODE_MAX: u64 = 4 << 30;
-    /// A page: with less, a ring takes as much.
+    /// A page: a smaller ring would take as much.
     const LEAST: u64 = 4 << 10;
     let ranks = ranks.max(1);
     // Rounded down to a power of two.
@@ -125,7 +125,7 @@ fn ring_bytes(wanted: u64, ranks: u64) -> u64 {
     wanted.min(of_rank.max(ENOUGH)).min(of_node.max(LEAST))
 }
 
-/// Under which name a rank's address is published.
+/// The key under which a rank's address is published.
 fn key(rank: RankId) -> String {
     format!("rank.{}", rank.0)
 }

@@ -1,15 +1,15 @@
-//! The raw endpoint of a process: its rank's decisions, carried out.
+//! The raw endpoint of a process, which carries out the decisions of its rank.
 //!
-//! What a rank does about a message is decided by the state machine of `carrousel-rank`, the same type that the checker
-//! explores and the simulator runs. This crate carries its decisions out: registered memory, transports, progress,
-//! connections, and the launcher.
+//! The state machine of `carrousel-rank` decides about messages. It is the same type that the checker explores and
+//! the simulator runs. This crate carries its decisions out: registered memory, transports, progress, connections,
+//! and the launcher.
 //!
-//! **Promises.** Requests are handles, memory is pointers and lengths, peers are ranks of the job: nothing here has a
-//! lifetime of the application's, and no name of MPI. No buffer is touched once its request has ended. An [`Endpoint`] is
-//! `Send`: several threads drive it behind a lock, one thread without. A peer that dies is an error of the calls that need
-//! it, in bounded time.
+//! **Promises.** Requests are handles, memory is pointers and lengths, peers are ranks of the job: there are no
+//! lifetimes of the application, and no names of MPI. No buffer is touched once its request has ended. An
+//! [`Endpoint`] is `Send`: several threads drive it behind a lock, one thread without. If a peer dies, the calls that
+//! need it return an error in bounded time.
 //! **Leaves to others.** When memory may be lent: `carrousel`, the safe interface, and other libraries that embed an
-//! endpoint, promise that by the `unsafe` calls of theirs.
+//! endpoint, promise that by their `unsafe` calls.
 //! **Entry point.** [`join`], then [`Endpoint`].
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]

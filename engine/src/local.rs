@@ -8,8 +8,8 @@ use carrousel_rank::{Options, RankId};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-/// A job whose ranks are all in this process: for tests, sanitizers, and for counting what a message costs. Each rank has
-/// the code and the transports of a process of its own. Clones are of the same job.
+/// A job whose ranks are all in this process: for tests, sanitizers, and for counting the cost of a message. Each
+/// rank has the code and the transports of a process of its own. Clones are of the same job.
 #[derive(Clone, Debug)]
 pub struct LocalJob {
     /// The published addresses, by rank.
@@ -18,7 +18,7 @@ pub struct LocalJob {
 }
 
 impl LocalJob {
-    /// A job of so many ranks, none of which has been made yet.
+    /// A job of this many ranks; none of them is made yet.
     pub fn new(ranks: u32) -> Self {
         Self { addresses: Arc::new(Mutex::new(vec![String::new(); ranks as usize])), ranks }
     }
@@ -26,7 +26,7 @@ impl LocalJob {
     /// Rank `me`, which shares memory with all others.
     ///
     /// # Errors
-    /// When there is too little memory.
+    /// If there is too little memory.
     pub fn shm(&self, me: u32, settings: Settings) -> Result<Endpoint, Error> {
         let neighbours = (0..self.ranks).map(RankId).collect();
         let topology =

@@ -1,4 +1,5 @@
-//! Where in its program the application calls the library: what hang reports, traces and errors name.
+//! Call sites: the lines of the application's program that call the library, which hang reports, traces and errors
+//! name.
 //!
 //! Every public call that can wait, or that starts a request, is `#[track_caller]`, and so is each function between it
 //! and [`CallContext::caller`]: a closure or a function that is passed as a value would be a caller of its own.
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::panic::Location;
 
-/// Where the application has called the library.
+/// The place in the application that has called the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallSite {
     /// In the source of the program.
@@ -72,11 +73,11 @@ impl fmt::Display for CallSite {
     }
 }
 
-/// Knows a call site, and resolves it only when it is needed: for a report or a trace, not for a message.
+/// A call site that is resolved only when it is needed: for a report or a trace, not for a message.
 pub trait Located: Copy {
     /// The call site.
     fn site(self) -> CallSite;
-    /// Where the library was called, whether or not that is the call site.
+    /// The line that called the library, whether or not it is the call site.
     fn location(self) -> &'static Location<'static>;
 }
 
@@ -93,12 +94,12 @@ impl Located for CallSite {
     }
 }
 
-/// In which communicator a call is made, and on whose behalf.
+/// The communicator of a call, and the site on behalf of which it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct CallContext {
     /// The communicator.
     pub communicator: carrousel_rank::Communicator,
-    /// The place that reports name, if it is not that of the call.
+    /// The site that reports name, if it is not that of the call.
     pub site: Option<CallSite>,
 }
 

@@ -1,4 +1,4 @@
-//! Jobs of one kind, whose time and memory has a bound that is known.
+//! Jobs of one kind, with known bounds of time and memory.
 
 use crate::Counts;
 use crate::group::Burst;
@@ -7,28 +7,28 @@ use carrousel::{Communicator, Error};
 use fastrand::Rng;
 use std::time::Duration;
 
-/// What a job does.
+/// The kind of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Case {
-    /// What the seed says
+    /// The plan of the seed
     Plan,
-    /// Nothing but to begin and to end
+    /// Join and leave
     Empty,
-    /// The same, and to meet in between
+    /// Join, meet in a barrier, and leave
     Start,
-    /// Rank 0 sends 200 MB in small messages to rank 1, which looks at nothing for a second
+    /// Rank 0 sends 200 MB in small messages to rank 1, which makes no call for a second
     Flood,
     /// Rank 0 has 40,000 sends of 16 KiB under way to rank 1
     Outstanding,
-    /// Rank 0 has 100,000 sends of 100 bytes under way to rank 1, and that as many receives
+    /// Rank 0 has 100,000 sends of 100 bytes under way to rank 1, which has as many receives posted
     Posted,
-    /// Communicators are made and given up, more than there are numbers for
+    /// More communicators are made and given up than there are numbers
     Communicators,
-    /// A message of each kind, and a collective: little, so each of its system calls can be made to fail
+    /// A message of each kind, and a collective: so short that each of its system calls can be made to fail
     Small,
 }
 
-/// Does it; not [`Case::Plan`].
+/// Runs the case; not [`Case::Plan`].
 pub(crate) fn run(case: Case, world: &Communicator) -> Result<Counts, String> {
     let text = |error: Error| error.to_string();
     let mut rng = Rng::with_seed(1);
@@ -61,7 +61,7 @@ pub(crate) fn run(case: Case, world: &Communicator) -> Result<Counts, String> {
     }
 }
 
-/// Each message has a tag of its own. What one of them takes shall not depend on the others.
+/// Each message has a tag of its own. The cost of one must not depend on the others.
 fn posted(world: &Communicator) -> Result<Counts, String> {
     const MESSAGES: u32 = 100_000;
     const BYTES: usize = 100;
@@ -89,7 +89,7 @@ fn posted(world: &Communicator) -> Result<Counts, String> {
     Ok(counts)
 }
 
-/// More than numbers of 16 bits are.
+/// More than fit into 16 bits.
 const COMMUNICATORS: u32 = 70_000;
 
 fn communicators(world: &Communicator) -> Result<Counts, String> {

@@ -1,19 +1,19 @@
-//! Messages in any order, and by every call that there is for them.
+//! Messages in any order, by every call that sends or receives.
 
 use crate::plan::{Blocking, Message, NEVER, Wildcards, content};
 use crate::{Counts, pause};
 use carrousel::{Any, Communicator, Request, Source, Status, Tag};
 use fastrand::Rng;
 
-/// What the bytes of a receive's buffer are before a message comes: those behind the message have to stay so.
+/// The bytes of a receive's buffer before a message comes: those behind the message must stay so.
 const UNTOUCHED: u8 = 0xa5;
 
-/// What a receive asks for.
+/// The pattern of a receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pattern {
     from: Option<u32>,
     tag: Option<u32>,
-    /// The room that it has.
+    /// The room of its buffer, in bytes.
     bytes: usize,
 }
 
@@ -27,17 +27,17 @@ impl Pattern {
     }
 }
 
-/// What a receive has got.
+/// The result of a receive.
 type Got = Option<(Status, Vec<u8>)>;
 
 /// A rank's part of an exchange.
 struct Part<'a> {
     communicator: &'a Communicator,
-    /// What this rank sends, in this order.
+    /// The messages that this rank sends, in this order.
     outgoing: Vec<&'a Message>,
-    /// What it receives, in the order in which each sender sends it.
+    /// The messages that it receives, in the order in which each sender sends them.
     incoming: Vec<&'a Message>,
-    /// In the order in which the receives are posted.
+    /// The patterns of its receives, in the order in which they are posted.
     patterns: Vec<Pattern>,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn run(
     part.check(got)
 }
 
-/// What the receives ask for, so that each message is received, whatever comes first.
+/// Patterns of receives by which every message is received, whichever arrives first.
 fn patterns(incoming: &[&Message], wildcards: Wildcards, rng: &mut Rng) -> Vec<Pattern> {
     let choice = match wildcards {
         Wildcards::Tag => rng.u32(..2),
@@ -73,11 +73,12 @@ fn patterns(incoming: &[&Message], wildcards: Wildcards, rng: &mut Rng) -> Vec<P
     let any_tag = choice == 1 || choice == 3;
     let class =
         |message: &Message| ((!any_source).then_some(message.from), (!any_tag).then_some(message.tag));
-    // In any order; each asks for a message of a class, and a class gets its messages in the order of sending.
+    // In any order. Each receive is for a message of a class, and the messages of a class are received in the order
+    // of sending.
     let mut order: Vec<&Message> = incoming.to_vec();
     rng.shuffle(&mut order);
     let of_class = |message: &&&Message| class(message);
-    // Which message of a class from any source comes first is not known.
+    // The class may be from any source: it is not known which of its messages comes first.
     let largest =
         |wanted| incoming.iter().filter(|message| of_class(message) == wanted).map(|m| m.bytes).max();
     let mut taken: Vec<(Option<u32>, Option<u32>)> = Vec::new();
@@ -94,7 +95,7 @@ fn patterns(incoming: &[&Message], wildcards: Wildcards, rng: &mut Rng) -> Vec<P
     order.into_iter().map(&mut pattern).collect()
 }
 
-/// What a request was for.
+/// The purpose of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Send(usize),
@@ -103,7 +104,7 @@ enum Purpose {
     Never,
 }
 
-/// Requests, and what each was for.
+/// Requests, and the purpose of each.
 #[derive(Default)]
 struct Requests {
     requests: Vec<Request<u8>>,
@@ -225,7 +226,7 @@ impl Part<'_> {
             let status = communicator.recv(&mut buffer, pattern.source(), pattern.tag());
             return Ok((status.map_err(|error| error.to_string())?, buffer));
         };
-        // The message that was found is the one that is received.
+        // The receive gets the message that the probe has found.
         let mut buffer = vec![UNTOUCHED; found.count::<u8>().map_err(|error| error.to_string())?];
         let status =
             communicator.recv(&mut buffer, found.source, found.tag).map_err(|error| error.to_string())?;
@@ -296,7 +297,7 @@ impl Part<'_> {
         Ok(statuses.into_iter().zip(buffers).map(|(status, buffer)| Some((status?, buffer))).collect())
     }
 
-    /// Waits for requests, in one of many ways. What the receives have got, by place.
+    /// Waits for requests, in one of many ways. Returns the results of the receives, by place.
     fn complete(&self, requests: Requests, rng: &mut Rng) -> Result<Vec<Got>, String> {
         let Requests { mut requests, mut purposes } = requests;
         let mut got: Vec<Got> = vec![None; self.patterns.len()];
@@ -350,8 +351,8 @@ impl Part<'_> {
         Ok(got)
     }
 
-    /// Whether each receive has got the message that it had to get: in the order in which they were posted, they get
-    /// the messages of each sender in the order in which these were sent, as far as they match.
+    /// Checks that each receive has got its message. Receives get the messages of each sender in the order of
+    /// sending, as far as they match, in the order in which the receives were posted.
     fn check(&self, got: Vec<Got>) -> Result<Counts, String> {
         let mut left = self.incoming.clone();
         let mut counts = Counts::default();
@@ -377,7 +378,7 @@ impl Part<'_> {
     }
 }
 
-/// Whether a receive has got this message.
+/// Checks that a receive has got this message.
 fn check(message: &Message, status: Status, buffer: &[u8]) -> Result<(), String> {
     let expected = Status { source: message.from, tag: message.tag, bytes: message.bytes as u64 };
     if status != expected {
@@ -396,7 +397,7 @@ fn check(message: &Message, status: Status, buffer: &[u8]) -> Result<(), String>
     }
 }
 
-/// Messages whose receives are cancelled: each has got its message, or the message can be received again.
+/// Messages whose receives are cancelled. Each receive has got its message, or the message can be received again.
 pub(crate) fn race(
     communicator: &Communicator,
     messages: &[Message],

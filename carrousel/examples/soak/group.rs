@@ -1,4 +1,4 @@
-//! What the ranks of a communicator do together: collectives, shifts, and bursts to a rank that comes late.
+//! Common actions of the ranks of a communicator: collectives, shifts, and bursts to a rank that comes late.
 
 use crate::plan::{CollectiveKind, Sending, content};
 use crate::{Counts, pause};
@@ -7,7 +7,7 @@ use fastrand::Rng;
 use std::thread;
 use std::time::Duration;
 
-/// The elements that a member brings to a collective.
+/// The contribution of a member to a collective.
 fn elements(key: u64, member: u32, count: usize) -> Vec<u64> {
     let bytes = content(key ^ (u64::from(member) + 1), count * size_of::<u64>());
     bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
@@ -26,7 +26,7 @@ fn differ(kind: CollectiveKind, found: &[u64], expected: &[u64]) -> Result<(), S
     Err(format!("{kind:?}: {wrong} of {} elements are wrong, the first one at {at:?}", expected.len()))
 }
 
-/// A collective, and whether its result is right.
+/// Calls a collective, and checks its result.
 pub(crate) fn collective(
     communicator: &Communicator,
     kind: CollectiveKind,
@@ -94,7 +94,7 @@ pub(crate) fn collective(
     Ok(Counts { collectives: 1, ..Counts::default() })
 }
 
-/// Every rank sends and receives at once.
+/// Every rank sends and receives at the same time.
 pub(crate) fn shift(communicator: &Communicator, by: u32, bytes: usize, key: u64) -> Result<Counts, String> {
     let (me, size) = (communicator.rank(), communicator.size());
     let (to, from) = ((me + by) % size, (me + size - by) % size);
@@ -110,7 +110,7 @@ pub(crate) fn shift(communicator: &Communicator, by: u32, bytes: usize, key: u64
     }
 }
 
-/// Many messages of a size to a receiver that comes later.
+/// Many messages of one size to a receiver that comes later.
 pub(crate) struct Burst<'a> {
     pub(crate) senders: &'a [u32],
     pub(crate) receiver: u32,
@@ -118,7 +118,7 @@ pub(crate) struct Burst<'a> {
     pub(crate) bytes: usize,
     pub(crate) sending: Sending,
     pub(crate) late: Duration,
-    /// The tag of all, where they are received in their order.
+    /// The tag of all messages, if they are received in their order.
     pub(crate) tag: u32,
     pub(crate) key: u64,
 }
@@ -141,7 +141,7 @@ impl Burst<'_> {
     }
 
     fn send(&self, communicator: &Communicator) -> Result<Counts, Error> {
-        // The same bytes in all, but for the first ones, which count.
+        // All messages have the same bytes, except for the first ones, which contain a number.
         let mut data = self.content(communicator.rank());
         if self.sending == Sending::Blocking {
             for number in 0..self.count {
@@ -201,7 +201,7 @@ impl Burst<'_> {
     }
 }
 
-/// Writes the number of a message into its first bytes, if it has room for it.
+/// Writes the number of a message into its first bytes, if they have room for it.
 fn mark(data: &mut [u8], number: u32) {
     if let Some(first) = data.first_chunk_mut() {
         *first = number.to_le_bytes();

@@ -2,9 +2,9 @@
 //!
 //! `carrousel run -n 8 -- target/release/examples/soak --seed 1 --steps 100`
 //!
-//! All ranks derive the same plan from the seed, so each knows what it has to get. What is wrong is said with seed,
-//! rank and step, and the job fails. In the end each rank prints a line of JSON: what it has received, and what memory
-//! it has taken.
+//! All ranks derive the same plan from the seed, so each knows which messages it has to get. An error names seed,
+//! rank and step, and the job fails. At the end each rank prints a line of JSON: the messages that it has received,
+//! and the memory that it has taken.
 
 mod allocator;
 mod cases;
@@ -32,25 +32,25 @@ static ALLOCATOR: allocator::Failing = allocator::Failing;
 /// Random traffic among the ranks of a job, every byte of which is checked
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// What the plan is derived from
+    /// The seed of the plan
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How many steps it has
+    /// The number of its steps
     #[arg(long, default_value_t = 30)]
     steps: u32,
-    /// Which ranks talk to which
+    /// The pairs of ranks that exchange messages
     #[arg(long, value_enum, default_value_t = Shape::Dense)]
     shape: Shape,
-    /// What to do instead of a plan
+    /// Run this case in place of a plan
     #[arg(long, value_enum, default_value_t = Case::Plan)]
     case: Case,
     /// Print a line for each step
     #[arg(long)]
     verbose: bool,
-    /// Wait so long at the first step
+    /// Wait this long at the first step
     #[arg(long, default_value_t = 0, value_name = "MS")]
     linger: u64,
-    /// At this rank, the n-th allocation fails
+    /// Let the n-th allocation of this rank fail
     #[arg(long, value_name = "RANK:N", value_parser = rank_and_number)]
     fail_allocation: Option<(u32, u64)>,
 }
@@ -61,7 +61,7 @@ fn rank_and_number(text: &str) -> Result<(u32, u64), String> {
     parts.ok_or_else(|| format!("`{text}` is not RANK:N"))
 }
 
-/// What a rank has received.
+/// The messages that a rank has received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) messages: u64,
@@ -82,7 +82,7 @@ impl Counts {
     }
 }
 
-/// Does something else for a while, or nothing.
+/// Spends some time outside of the library, or none.
 pub(crate) fn pause(rng: &mut Rng) {
     match rng.u32(..12) {
         0 => thread::sleep(Duration::from_micros(rng.u64(..3000))),
@@ -97,13 +97,13 @@ pub(crate) fn pause(rng: &mut Rng) {
     }
 }
 
-/// Message sizes around every threshold that the options set, and others that matter to memory.
+/// Message sizes around every threshold of the options, and others that matter to memory.
 fn sizes(settings: &Settings) -> Vec<usize> {
     let options = settings.protocol();
     let ring = settings.shm_ring();
     let around = [options.eager_threshold, options.eager_window, ring, ring / 2, 4 << 10, 64 << 10, 1 << 20];
     let all = around.iter().flat_map(|bytes| [bytes.saturating_sub(1), *bytes, bytes + 1]);
-    // More than that is not sent in a step.
+    // A step sends no larger message.
     all.chain([0, 0, 1, 1]).filter(|bytes| *bytes <= 5 << 20).map(|bytes| bytes as usize).collect()
 }
 
@@ -111,7 +111,7 @@ fn sizes(settings: &Settings) -> Vec<usize> {
 struct Soak<'a> {
     arguments: &'a Arguments,
     plan: Plan,
-    /// As the plan has them; those of which this rank is a member.
+    /// The communicators of the plan; `None` if this rank is not a member.
     communicators: Vec<Option<Communicator>>,
     me: u32,
 }
@@ -122,7 +122,7 @@ impl Soak<'_> {
         for number in 0..self.arguments.steps {
             let step = self.plan.step(number);
             if self.arguments.verbose {
-                // A reader that has left is for the launcher to notice.
+                // A reader that has left is noticed by the launcher.
                 let _ = writeln!(io::stdout(), "rank {} step {number} {step:.0?}", self.me);
             }
             let done = self.step(number, &step);
@@ -196,7 +196,7 @@ impl Soak<'_> {
         }
     }
 
-    /// In the end no message is left that nobody has received.
+    /// Checks that at the end no message is left that was not received.
     fn nothing_is_left(&self) -> Result<(), String> {
         if let Some(Some(world)) = self.communicators.first() {
             world.barrier().map_err(|error| error.to_string())?;
@@ -221,7 +221,7 @@ fn kib(file: &str, name: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// What the memory takes, in KiB, that this process has made to share, whether anybody has touched it or not.
+/// The shared memory that this process has made, in KiB, touched or not.
 fn committed_kib() -> u64 {
     let descriptors = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten().map(|entry| entry.path());
     let is_shared =
@@ -230,7 +230,7 @@ fn committed_kib() -> u64 {
     files.map(|file| file.blocks()).sum::<u64>() / 2
 }
 
-/// How long this thread has had a processor, in milliseconds.
+/// The processor time of this thread, in milliseconds.
 fn cpu_ms() -> u64 {
     let text = fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
     text.split_whitespace().next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0) / 1_000_000
@@ -256,12 +256,12 @@ fn run(arguments: &Arguments, job: &Job, settings: &Settings) -> Result<Counts, 
     let line = format!(
         r#"{{"rank":{me},"messages":{messages},"bytes":{bytes},"collectives":{collectives},"peak_kib":{peak},"pss_kib":{pss},"committed_kib":{committed},"cpu_ms":{cpu}}}"#
     );
-    // A reader that has left is for the launcher to notice.
+    // A reader that has left is noticed by the launcher.
     let _ = writeln!(io::stdout(), "{line}");
     Ok(counts)
 }
 
-/// Fails as a program of a job does: the others are told, because this rank has not finalized.
+/// Fails as a program of a job does: the launcher tells the others, because this rank has not finalized.
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if let Some((rank, call)) = arguments.fail_allocation

@@ -1,14 +1,14 @@
-//! What a job does: derived from the seed, alike at every rank, so each receive knows what it has to get.
+//! The actions of a job. They are derived from the seed, alike at every rank, so each receive knows its message.
 //!
 //! The plan is legal MPI and free of deadlock without any buffering. All ranks take the steps in their order. In a
 //! step, either no send blocks before all receives of its rank are posted, or no receive blocks before all sends of
-//! its rank are: so a rank that is in the earliest unfinished step can always finish it.
+//! its rank are. So a rank that is in the earliest unfinished step can always finish it.
 
 use fastrand::Rng;
 
 /// Tags of messages that a receive may ask for from any source: no other step uses them.
 const STEP_TAGS: u32 = 1 << 20;
-/// How many of them a step has.
+/// The number of them in a step.
 const TAGS_OF_STEP: u32 = 8;
 /// Tags of messages whose receive may be cancelled.
 pub(crate) const RACE_TAGS: u32 = 1 << 29;
@@ -19,14 +19,14 @@ const TAGS: [u32; 5] = [0, 1, 2, 77, (1 << 31) - 1];
 /// The most bytes of a step's messages, all ranks together.
 const STEP_BYTES_MAX: usize = 12 << 20;
 
-/// Which ranks talk to which, unless a step says otherwise.
+/// The pairs of ranks that exchange messages, unless a step has others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Shape {
-    /// Everybody to everybody, with collectives and communicators that come and go
+    /// All ranks with all others, with collectives and communicators that come and go
     Dense,
     /// Each rank to the next ones in a ring, without collectives
     Sparse,
-    /// As `sparse`; in the end, ranks that have never met talk, and all meet in collectives
+    /// As `sparse`; at the end, ranks that have never met exchange messages, and all meet in collectives
     Late,
     /// As `sparse`, between some of the ranks; the others leave the job at once
     Idle,
@@ -41,22 +41,22 @@ pub(crate) struct Message {
     pub(crate) bytes: usize,
     /// The send completes only when its receive has begun.
     pub(crate) synchronous: bool,
-    /// What its bytes are made of.
+    /// The key of its bytes, see [`content`].
     pub(crate) key: u64,
 }
 
-/// What the receives of an exchange may name, apart from source and tag of their message.
+/// The wildcards of an exchange's receives; without one, a receive names source and tag of its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wildcards {
     /// Any tag: messages of a source come in their order, and those of this step first.
     Tag,
-    /// Any source as well: the tags are the step's own.
+    /// Also any source: the tags are the step's own.
     Source,
-    /// Both at once as well: a barrier keeps messages of later steps away.
+    /// Also both at once: a barrier keeps messages of later steps away.
     Both,
 }
 
-/// Which calls of an exchange may block; each rank has the choice not to.
+/// The calls of an exchange that may block; each rank may choose not to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Blocking {
     Sends,
@@ -79,35 +79,35 @@ pub(crate) enum CollectiveKind {
 pub(crate) enum Sending {
     /// One after the other.
     Blocking,
-    /// All are started before the first one is waited for; they are received in their order.
+    /// All sends are started before the first one is waited for; they are received in their order.
     Outstanding,
-    /// As well, and received from the last to the first, by their tags.
+    /// As `Outstanding`, but received from the last to the first, by their tags.
     Reversed,
 }
 
-/// What the ranks of a communicator do together.
+/// A common action of the ranks of a communicator.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Messages in any order. Those of a sender are sent in the order of the list.
     Exchange { messages: Vec<Message>, wildcards: Wildcards, blocking: Blocking, barrier: bool },
-    /// Each rank sends to the rank so many places further, and receives from as many before, at once.
+    /// Each rank sends to the rank `by` places further, and receives from the rank as many before, at the same time.
     Shift { by: u32, bytes: usize },
     /// Messages whose receives are cancelled at about the time at which they come.
     Race { messages: Vec<Message> },
-    /// Many messages of a size to a receiver that comes later.
+    /// Many messages of one size to a receiver that comes later.
     Burst { senders: Vec<u32>, receiver: u32, count: u32, bytes: usize, sending: Sending, late_us: u64 },
-    /// A collective, of so many elements.
+    /// A collective of this many elements.
     Collective { kind: CollectiveKind, root: u32, elements: usize },
-    /// A communicator of the same ranks, or by colour of each rank, that takes the place of another one.
+    /// A communicator of the same ranks, or by the colour of each rank, that replaces another one.
     Communicator { place: usize, colours: Option<Vec<Option<u32>>> },
 }
 
-/// A step: what the ranks of each group of a communicator do.
+/// A step: the action of each group of a communicator.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    /// Which communicator, by place.
+    /// The communicator, by place.
     pub(crate) communicator: usize,
-    /// For each group of it.
+    /// The action of each of its groups.
     pub(crate) actions: Vec<Action>,
 }
 
@@ -119,13 +119,13 @@ pub(crate) struct Plan {
     steps: u32,
     /// Message sizes around every threshold.
     sizes: Vec<usize>,
-    /// The communicators: several, if ranks have said different colours. The first one is that of all ranks.
+    /// The communicators: one with several groups was made by colours. The first is that of all ranks.
     pub(crate) groups: Vec<Vec<Vec<u32>>>,
-    /// Whether a rank talks at all.
+    /// Whether a rank sends and receives at all.
     active: Vec<bool>,
 }
 
-/// More communicators than that are not kept at a time.
+/// The most communicators at a time.
 const COMMUNICATORS_MAX: usize = 6;
 
 impl Plan {
@@ -136,10 +136,10 @@ impl Plan {
         Self { seed, ranks, shape, steps, sizes, groups: vec![vec![(0..ranks).collect()]], active }
     }
 
-    /// What decides in a step: the same for all ranks (`None`), or a rank's own.
+    /// The source of random decisions in a step: the same for all ranks (`None`), or a rank's own.
     pub(crate) fn rng(&self, step: u32, rank: Option<u32>) -> Rng {
         let own = rank.map_or(0, |rank| u64::from(rank) + 1);
-        // Far apart, so no two are the same.
+        // The seeds are far apart, so no two are the same.
         Rng::with_seed(self.seed ^ (u64::from(step) << 40) ^ (own << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
@@ -148,7 +148,7 @@ impl Plan {
         let mut rng = self.rng(number, None);
         let meet = self.shape == Shape::Late && number + 3 >= self.steps;
         let communicator = if self.shape == Shape::Dense { rng.usize(..self.groups.len()) } else { 0 };
-        // Alike for all groups, as the place that it takes.
+        // The same for all groups, and so is the place of the new communicator.
         let change = self.shape == Shape::Dense && rng.u32(..12) == 0;
         let place = match self.groups.len() {
             all if all < COMMUNICATORS_MAX => all,
@@ -177,7 +177,7 @@ impl Plan {
         Step { communicator, actions: self.groups[communicator].iter().map(&mut action).collect() }
     }
 
-    /// Takes note of a communicator that a step has made.
+    /// Notes a communicator that a step has made.
     pub(crate) fn learn(&mut self, step: &Step) {
         let Some(Action::Communicator { place, .. }) = step.actions.first() else { return };
         let mut made = Vec::new();
@@ -213,7 +213,7 @@ impl Plan {
         (0..self.ranks).map(|_| (rng.u32(..8) > 0).then(|| rng.u32(..most))).collect()
     }
 
-    /// A size, no larger than there is room for.
+    /// A size, no larger than `room`.
     fn size(&self, rng: &mut Rng, room: usize) -> usize {
         let chosen = match rng.u32(..10) {
             0..5 => rng.usize(..200),
@@ -242,7 +242,7 @@ impl Plan {
         let blocking = if rng.bool() { Blocking::Sends } else { Blocking::Receives };
         let count = rng.u32(1..=3 * size.min(24)) + size / 2;
         let (mut room, mut messages) = (STEP_BYTES_MAX, Vec::new());
-        // Few tags in a step: messages that may not overtake each other are what matters.
+        // Few tags in a step: the interesting messages are those that may not overtake each other.
         let tags = rng.u32(1..=TAGS.len() as u32);
         for index in 0..count {
             let from = rng.u32(..size);
@@ -316,7 +316,7 @@ pub(crate) fn burst_tag(number: u32) -> u32 {
     STEP_TAGS + number * TAGS_OF_STEP + TAGS_OF_STEP - 1
 }
 
-/// The bytes that a key stands for.
+/// The bytes of a key.
 pub(crate) fn content(key: u64, bytes: usize) -> Vec<u8> {
     let mut content = vec![0; bytes];
     Rng::with_seed(key).fill(&mut content);

@@ -26,7 +26,7 @@ fn exchange(communicator: rank::Communicator) -> Collective {
 pub(crate) struct Agreement {
     pub(super) request: Handle,
     communicator: rank::Communicator,
-    /// What this rank calls, what all call, and scratch.
+    /// The call of this rank, the summary of all calls, and scratch.
     lent: [Vec<u8>; 3],
     memory: [Memory; 3],
 }

@@ -1,4 +1,4 @@
-//! Ranks that talk among each other.
+//! Communicators: groups of ranks that send messages to each other.
 
 use super::group::Group;
 use crate::shared::Shared;
@@ -6,7 +6,7 @@ use crate::{Error, Source, Status};
 use carrousel_engine::{CallContext, CallSite, Caller, Located};
 use carrousel_rank::RankId;
 
-/// Ranks that talk among each other (`MPI_Comm`), as one of them sees it. Cheap to clone.
+/// A group of ranks that send messages to each other (`MPI_Comm`), as one of them sees it. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Communicator {
     pub(crate) shared: Shared,
@@ -21,7 +21,7 @@ impl Communicator {
         Self { shared, context: CallContext { communicator, site: None }, group }
     }
 
-    /// What the protocol knows it by.
+    /// The communicator as the protocol knows it.
     pub(crate) fn id(&self) -> carrousel_rank::Communicator {
         self.context.communicator
     }
@@ -48,19 +48,19 @@ impl Communicator {
         self.group.place(self.shared.with(|endpoint| endpoint.me()))
     }
 
-    /// How many ranks there are.
+    /// The number of ranks.
     pub fn size(&self) -> u32 {
         self.group.len()
     }
 
-    /// The same communicator for calls on behalf of `site`, which reports, traces and errors name in place of the line
-    /// of the call itself: for libraries whose callers' lines matter, not their own.
+    /// The same communicator for calls on behalf of `site`. Reports, traces and errors name that site in place of the
+    /// line of the call itself. For libraries for which the lines of their callers matter, not their own.
     pub fn at(&self, site: CallSite) -> Self {
         self.shared.with(|endpoint| endpoint.observe());
         Self { context: CallContext { site: Some(site), ..self.context }, ..self.clone() }
     }
 
-    /// Where the application is that calls the function that asks.
+    /// The call site of the application, in the function that asks.
     #[track_caller]
     pub(crate) fn site(&self) -> CallSite {
         self.caller().site()
@@ -73,7 +73,7 @@ impl Communicator {
         self.context.caller()
     }
 
-    /// For a request: where it is waited for is another place than the one where it was started.
+    /// For a request: it may be started at one line and waited for at another.
     pub(crate) fn of_request(&self) -> Self {
         Self { context: CallContext { site: None, ..self.context }, ..self.clone() }
     }

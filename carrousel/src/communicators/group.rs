@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The members of a communicator, as ranks of the job.
 #[derive(Clone, Debug)]
 pub(crate) enum Group {
-    /// All ranks of the job, so many, each under its own number.
+    /// All ranks of the job, this many, each under its own number.
     All(u32),
     /// Some of them, by place.
     Some(Arc<Membership>),
@@ -21,7 +21,7 @@ impl Group {
         }
     }
 
-    /// Which rank of the job is at this place.
+    /// The rank of the job at this place.
     #[inline]
     pub(crate) fn rank(&self, place: u32) -> Result<u32, Error> {
         match self {

@@ -10,11 +10,11 @@ use crate::Error;
 use carrousel_engine::{COMPARED, CallContext, Membership};
 
 impl Communicator {
-    /// The same ranks, whose messages in it match none in another communicator (`MPI_Comm_dup`). All ranks
+    /// A communicator of the same ranks (`MPI_Comm_dup`). Its messages match none of another communicator. All ranks
     /// call it.
     ///
     /// # Errors
-    /// When there are no more communicators, or a rank is gone.
+    /// If there are no more communicators, or a rank is gone.
     #[track_caller]
     pub fn duplicate(&self) -> Result<Self, Error> {
         let members: Vec<u32> =
@@ -22,11 +22,11 @@ impl Communicator {
         self.of_members(&members)
     }
 
-    /// The ranks that say the same `color`, by ascending `key`, and where that is equal by rank
-    /// (`MPI_Comm_split`). All ranks call it; who says no color is in none.
+    /// A communicator of the ranks with the same `color`, by ascending `key`, and by rank if keys are equal
+    /// (`MPI_Comm_split`). All ranks call it; a rank without a color gets no communicator.
     ///
     /// # Errors
-    /// When there are no more communicators, or a rank is gone.
+    /// If there are no more communicators, or a rank is gone.
     #[track_caller]
     pub fn split(&self, color: Option<u32>, key: i32) -> Result<Option<Self>, Error> {
         let own = [u32::from(color.is_some()), color.unwrap_or(0), key.cast_unsigned()];
@@ -38,7 +38,7 @@ impl Communicator {
         members.sort_unstable();
         let rank = |(_, place): &(i32, u32)| self.group.rank(*place);
         let members: Vec<u32> = members.iter().map(rank).collect::<Result<_, _>>()?;
-        // Every rank takes part in agreeing on a number, also who will be in no communicator.
+        // Every rank takes part in agreeing on a number, even if it will be in no communicator.
         let new = self.of_members(&members)?;
         Ok(color.map(|_| new))
     }
@@ -47,15 +47,15 @@ impl Communicator {
     /// it.
     ///
     /// # Errors
-    /// When there are no more communicators, or a rank is gone.
+    /// If there are no more communicators, or a rank is gone.
     #[track_caller]
     pub fn split_by_node(&self) -> Result<Self, Error> {
         let first = self.shared.with(|endpoint| endpoint.neighbours().first().map_or(0, |rank| rank.0));
         self.split(Some(first), 0)?.ok_or(Error::Internal("a rank is on no node"))
     }
 
-    /// A communicator of these ranks of the job, under a number that is free at every rank of this one:
-    /// groups that have no rank in common may have the same.
+    /// A communicator of these ranks of the job, under a number that is free at every rank of this one. Groups
+    /// without a common rank may have the same number.
     #[track_caller]
     fn of_members(&self, members: &[u32]) -> Result<Self, Error> {
         let number = self.free_number()?;
@@ -71,10 +71,10 @@ impl Communicator {
     /// The lowest number that is in use at no rank of this communicator.
     #[track_caller]
     fn free_number(&self) -> Result<usize, Error> {
-        // What was sent in a communicator that is gone has arrived before its number is anybody else's.
+        // All messages of a communicator that is gone have arrived before its number is used again.
         let site = self.site();
         self.shared.with(|endpoint| endpoint.drain(site));
-        // A barrier; but by that name it would agree with one that the program calls elsewhere.
+        // This acts as a barrier. A call of that name would agree with a barrier that the program calls elsewhere.
         self.allreduce(&[0u8], &mut [0], |left, _| left)?;
         for block in 0..usize::from(carrousel_rank::Communicator::MAX).div_ceil(COMPARED) {
             let own = self
@@ -83,7 +83,7 @@ impl Communicator {
             let mut taken = own;
             self.allreduce(&own, &mut taken, |left, right| left | right)?;
             self.shared.with(|endpoint| endpoint.communicators_agreed(block, &taken));
-            // All ranks see the same, so all take the same number, or go on.
+            // All ranks see the same numbers, so all take the same one, or go on.
             if let Some(word) = taken.iter().position(|word| *word != u64::MAX) {
                 let bits = u64::BITS as usize;
                 return Ok(block * COMPARED + word * bits + taken[word].trailing_ones() as usize);

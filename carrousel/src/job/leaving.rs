@@ -1,5 +1,5 @@
-//! How a rank leaves its job: with all others, and having received what was sent to it, where the option `check_usage`
-//! asks for that.
+//! Leaving a job: together with all other ranks and, if the option `check_usage` asks for it, with all messages
+//! received.
 
 use crate::collectives::agree;
 use crate::usage::{Joint, NotReceived, PackedLine, Unreceived};
@@ -9,30 +9,31 @@ use carrousel_options::CheckUsage;
 use carrousel_rank::{Context, mpi};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
-/// What a rank asks another one: where it has sent the messages that it has not received, `count` of them with `tag`.
+/// A rank's question to another one: the call sites of the messages that it has not received, `count` of them with
+/// `tag`.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable)]
 #[repr(C)]
 struct Question {
     context: u32,
     tag: u32,
-    /// None, if it has received all of that rank.
+    /// 0 if it has received all messages of that rank.
     count: u32,
 }
 
 impl Communicator {
     /// Leaves the job, all of whose ranks are members.
     ///
-    /// `Ok` has what is to be said although the job has come to its end: messages that were not received.
+    /// `Ok` has the error to report although the job has ended well: messages that were not received.
     pub(crate) fn leave(&self, site: CallSite) -> Result<Option<Error>, Error> {
         let mode = self.shared.with(|endpoint| {
-            // It may be on behalf of another place.
+            // The call may be on behalf of another site.
             endpoint.observe();
             endpoint.check_usage()
         });
         let mut left = None;
         if mode != CheckUsage::Off {
             self.shared.with(|endpoint| agree(endpoint, self.id(), Joint::Finalize, site))?;
-            // All that this rank has sent has arrived, so nothing is missed.
+            // All messages of this rank have arrived, so no peer misses any.
             self.shared.with(|endpoint| endpoint.drain(site));
             self.at(site).barrier()?;
             left = self.at(site).left_behind()?;
@@ -55,7 +56,7 @@ impl Communicator {
         if most == [0] {
             return Ok(None);
         }
-        // Each rank knows where it has sent: of the messages of each sender, those with one tag are asked about.
+        // Each rank knows the call sites of its sends. So each sender is asked about one tag of its messages.
         let of = |from: u32| left.iter().find(|left| left.from.0 == from);
         let question = |from: u32| match of(from) {
             Some(LeftBehind { context, tag, count, .. }) => {

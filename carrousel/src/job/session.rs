@@ -8,8 +8,8 @@ use std::env;
 
 /// The job, from the moment this process joins it until it leaves by [`Job::finalize`].
 ///
-/// A process that ends without that has failed, whatever its exit status: a program that returns early
-/// because of an error must not keep its peers waiting. They are told, and the job is ended.
+/// A process that ends without that has failed, whatever its exit status: a program that returns early because of an
+/// error must not keep its peers waiting. The launcher tells them, and ends the job.
 #[derive(Debug)]
 #[must_use = "a process that ends without `finalize` has failed"]
 pub struct Job {
@@ -17,11 +17,11 @@ pub struct Job {
     connection: PmiConnection,
 }
 
-/// Joins the job that this process was started for (`MPI_Init`): by `carrousel run`, or by any launcher that
-/// speaks PMI-1. Alone, the process is a job of one rank. Once in a process.
+/// Joins the job for which this process was started (`MPI_Init`): by `carrousel run`, or by any launcher that speaks
+/// PMI-1. Without a launcher, the process is a job of one rank. To be called once in a process.
 ///
 /// # Errors
-/// When the launcher cannot be reached, an option is wrong, or there is too little memory.
+/// If the launcher cannot be reached, an option is wrong, or there is too little memory.
 pub fn init() -> Result<Job, Error> {
     let settings = Settings::read().map_err(|error: OptionError| {
         Error::Option(error.help.as_ref().map_or(error.to_string(), |help| format!("{error}: {help}")))
@@ -29,8 +29,8 @@ pub fn init() -> Result<Job, Error> {
     init_with(&settings)
 }
 
-/// As [`init`], with options that have been read before: for programs that have more to say about them than
-/// the environment has.
+/// As [`init`], with options that were read before: for programs that set options in addition to those of the
+/// environment.
 ///
 /// # Errors
 /// As [`init`].
@@ -52,11 +52,11 @@ impl Job {
         &self.world
     }
 
-    /// Leaves the job (`MPI_Finalize`): waits until all ranks do, so that nobody misses this one.
+    /// Leaves the job (`MPI_Finalize`): waits until all ranks do, so that no rank misses this one.
     ///
     /// # Errors
-    /// When a rank is gone, or the launcher. Where the option `check_usage` asks for it: when another rank calls a
-    /// collective instead, or this one has not received a message.
+    /// If a rank or the launcher is gone. With the option `check_usage`, also if another rank calls a collective
+    /// instead, or if this rank has not received a message.
     #[track_caller]
     pub fn finalize(self) -> Result<(), Error> {
         let site = self.world.site();
@@ -69,9 +69,9 @@ impl Job {
     /// As [`Job::finalize`].
     pub fn finalize_at(self, site: CallSite) -> Result<(), Error> {
         let left = self.world.leave(site)?;
-        // A connection between nodes is needed until the peer has heard that everything has arrived. And a rank that is
-        // not through yet looks for all others: it takes one that it has never met, and that is not there any more, for
-        // lost. So nobody ends before all are through.
+        // A connection between nodes is needed until the peer has learned that everything has arrived. A rank that
+        // has not passed the barrier yet watches all others: if it has never met one of them, and that one is gone,
+        // it takes it for lost. So no process ends before all have passed.
         self.connection.barrier()?;
         self.connection.finalize()?;
         left.map_or(Ok(()), Err)
@@ -81,7 +81,7 @@ impl Job {
     pub fn abort(self, code: i32, message: &str) -> ! {
         eprintln!("{message}");
         self.world.shared.with(|endpoint| endpoint.abandon());
-        // It ends this process too; if it cannot be told, the end of this process tells it.
+        // This ends the process, too. If the launcher cannot be told, it notices the end of the process.
         let _ = self.connection.abort(code, message);
         std::process::exit(code)
     }

@@ -13,17 +13,17 @@ fn world(endpoint: Endpoint) -> Communicator {
     Communicator::world(Shared::new(endpoint))
 }
 
-/// The ranks of a job, all of them in this thread, which has to see to it that no call waits for another
-/// rank: for counting what a message costs.
+/// The ranks of a job, all of them in this thread. The caller has to ensure that no call waits for another rank. For
+/// counting the cost of a message.
 ///
 /// # Errors
-/// When a job of so many ranks cannot be set up.
+/// If a job of so many ranks cannot be set up.
 #[doc(hidden)]
 pub fn in_one_thread(ranks: u32) -> Result<Vec<Communicator>, Error> {
     in_one_thread_over(ranks, Settings::default())
 }
 
-/// As [`in_one_thread`], over nodes that are made in another way: where there are many, with smaller rings.
+/// As [`in_one_thread`], over nodes that the caller makes: for many ranks, with smaller rings.
 ///
 /// # Errors
 /// As [`in_one_thread`].
@@ -52,17 +52,17 @@ pub fn in_one_thread_apart<E: ToString>(
     (0..ranks).map(&mut rank).collect()
 }
 
-/// Runs `body` as `ranks` ranks, each a thread of this process, and returns what each returns.
+/// Runs `body` as `ranks` ranks, each a thread of this process, and returns the result of each.
 ///
-/// For tests of applications, and for looking at them under a sanitizer; each rank has the same code and
-/// transport as a process of its own would have.
+/// For tests of applications, also under a sanitizer. Each rank has the same code and transport as a process of its
+/// own.
 ///
 /// # Errors
-/// When a job of so many ranks cannot be set up; in debug builds, also when ranks disagree at the end, or one has not
+/// If a job of so many ranks cannot be set up. In debug builds, also if ranks disagree at the end, or if one has not
 /// received a message (as with the option `check_usage`).
 ///
 /// # Panics
-/// When a rank does.
+/// If a rank panics.
 #[track_caller]
 pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) -> Result<Vec<T>, Error> {
     let site = CallSite::caller();
@@ -76,12 +76,12 @@ pub fn threads<T: Send>(ranks: u32, body: impl Fn(&Communicator) -> T + Sync) ->
         let value = body(&world);
         let mut left = world.leave(site);
         let disagreed = left.clone().err();
-        // A process would end now, and be missed. A thread goes on until those that have called something else come to
-        // the end, too.
+        // A process would end now, and the others would miss it. A thread goes on until the ranks that have called
+        // something else come to the end, too.
         while matches!(left, Err(Error::Disagreement(_))) {
             left = world.leave(site);
         }
-        // Peers may not have opened this one's memory before all are here.
+        // All threads have to be here before one goes on: peers may not have opened its memory yet.
         barrier.wait();
         match disagreed.or(left?) {
             Some(error) => Err(error),

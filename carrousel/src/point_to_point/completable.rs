@@ -1,4 +1,4 @@
-//! What the requests of this library have in common.
+//! The common part of the library's requests.
 
 use super::status::{Status, received};
 use crate::Error;
@@ -9,17 +9,17 @@ use carrousel_rank::Handle;
 /// The state of a request, as the request knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// The rank knows it by this handle.
+    /// It is open: the rank knows it by this handle.
     Open(Handle),
-    /// It was complete when it was started: the rank has no handle of it. Nobody has waited for it yet.
+    /// It was complete when it was started: the rank has no handle of it. It was not waited for yet.
     Sent,
     /// Its outcome has been taken.
     Ended,
 }
 
-/// What the requests of this library have in common.
+/// The common part of the library's requests.
 pub(super) trait Completable: Sized {
-    /// What its `wait` returns.
+    /// The result of its `wait`.
     type Outcome;
 
     /// Its rank.

@@ -13,7 +13,7 @@ use std::task::{Context, Poll};
 /// A [`Request`] or a [`ScopedRequest`]: what [`wait_any`] and [`wait_all`] wait for.
 #[expect(private_bounds, reason = "requests are the library's: nobody else makes them")]
 pub trait Outstanding: Completable<Outcome = <Self as Outstanding>::Output> {
-    /// What its `wait` returns.
+    /// The result of its `wait`.
     type Output;
 }
 
@@ -25,9 +25,9 @@ impl Outstanding for ScopedRequest<'_> {
     type Output = Option<Status>;
 }
 
-/// Waits until one of these requests is complete (`MPI_Waitany`), and removes it from the list. Returns its index there, and
-/// what its `wait` would have returned; `None` if the list is empty. The others keep their order. The time is linear in
-/// the list's length: see [`wait_some`].
+/// Waits until one of these requests is complete (`MPI_Waitany`), and removes it from the list. Returns its index
+/// there, and the result of its `wait`; `None` if the list is empty. The others keep their order. The time is linear
+/// in the list's length: see [`wait_some`].
 #[track_caller]
 pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<R::Output, Error>)> {
     let site = CallSite::caller();
@@ -47,10 +47,10 @@ pub fn wait_any<R: Outstanding>(requests: &mut Vec<R>) -> Option<(usize, Result<
     }
 }
 
-/// Waits until at least one of these requests is complete (`MPI_Waitsome`), and removes all complete ones from the list.
-/// Returns each with its index there, and what its `wait` would have returned, in the order of the list, which the others
-/// keep; nothing if the list is empty. Where thousands of requests are open, this passes over the list once for many of
-/// them, [`wait_any`] once for each.
+/// Waits until at least one of these requests is complete (`MPI_Waitsome`), and removes all complete ones from the
+/// list. Returns each with its index there and the result of its `wait`, in the order of the list; an empty result if
+/// the list is empty. The others keep their order. If thousands of requests are open, this passes over the list once
+/// for many of them, [`wait_any`] once for each.
 #[track_caller]
 pub fn wait_some<R: Outstanding>(requests: &mut Vec<R>) -> Vec<(usize, Result<R::Output, Error>)> {
     let site = CallSite::caller();
@@ -90,8 +90,8 @@ fn move_messages<R: Outstanding>(
     turn
 }
 
-/// Waits until all of these requests are complete (`MPI_Waitall`), whatever becomes of each, and returns
-/// what their `wait` would have returned, in their order.
+/// Waits until all of these requests are complete (`MPI_Waitall`), whether or not they succeed, and returns the
+/// results of their `wait`, in their order.
 ///
 /// # Errors
 /// The first error of a request, in their order; all requests have ended then, too. Where each result matters, wait for

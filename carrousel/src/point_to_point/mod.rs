@@ -1,8 +1,8 @@
 //! Messages between two ranks (MPI-4.1, chapter 3).
 //!
-//! A buffer belongs to the library from the call that starts its request to the one that ends it: until then no code of
-//! the application can reach it. There are three ways to see to that, and all promises about memory that the endpoint
-//! relies on are made here, and in `collectives`:
+//! A buffer belongs to the library from the call that starts its request to the call that ends it: until then no code
+//! of the application can reach it. There are three ways to ensure that. All promises about memory on which the
+//! endpoint relies are made here, and in `collectives`:
 //!
 //! - the call does not return before (`blocking`);
 //! - the request owns the buffer, and gives it back when it ends, or leaks it with itself (`request`);

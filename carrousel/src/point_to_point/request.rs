@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 /// A message on its way, and its buffer, which comes back from [`Request::wait`], or from awaiting it.
 ///
 /// A request that is dropped before that waits; a receive without a message is cancelled first. A request that is leaked
-/// leaks its buffer, so that the library never writes to memory of somebody else.
+/// leaks its buffer, so that the library never writes to memory that has another owner.
 #[derive(Debug)]
 #[must_use = "a request that is dropped waits for its message: keep it, and wait when there is nothing else to do"]
 pub struct Request<T: Element> {

@@ -15,7 +15,7 @@ use zerocopy::IntoBytes;
 
 /// Requests of a scope that need no allocation.
 const FEW: usize = 8;
-/// How many more requests the first allocation has room for.
+/// The number of further requests for which the first allocation has room.
 const WINDOW: usize = 64;
 
 /// A scope whose requests may borrow their buffers, see [`Communicator::scope`].

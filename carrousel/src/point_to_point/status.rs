@@ -4,7 +4,7 @@ use crate::Error;
 use carrousel_engine::Found;
 use carrousel_rank::mpi;
 
-/// A message that a receive got, or a probe has found.
+/// The message that a receive got, or a probe has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The sender.
@@ -16,10 +16,10 @@ pub struct Status {
 }
 
 impl Status {
-    /// How many elements of type `T` the message has.
+    /// The number of elements of type `T` in the message.
     ///
     /// # Errors
-    /// When its bytes are no whole number of them.
+    /// If it does not consist of whole elements.
     pub fn count<T>(&self) -> Result<usize, Error> {
         let element = size_of::<T>();
         match element {
@@ -47,7 +47,7 @@ pub(super) fn received(status: &carrousel_rank::Status) -> Option<Status> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source(pub(crate) carrousel_rank::Source);
 
-/// Which tag, or any (`MPI_ANY_TAG`).
+/// A tag, or any (`MPI_ANY_TAG`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag(pub(crate) carrousel_rank::TagSelector);
 

@@ -25,7 +25,7 @@ pub(super) enum Local {
     Read(Handle),
 }
 
-/// What work requests are carried out with, apart from the transports.
+/// The resources for carrying out work requests, apart from the transports.
 pub(super) struct Resources {
     pub(super) me: RankId,
     pub(super) registry: Registry,

@@ -1,10 +1,11 @@
-//! What went wrong beside a request: the reason why a peer is lost, told by the first request that fails because of it.
+//! The first errors that belong to no request: the reason why a peer is lost, reported by the first request that
+//! fails because of it.
 
 use crate::Error;
 use carrousel_rank::RankId;
 use std::collections::BTreeMap;
 
-/// What went wrong first, with each peer and with none.
+/// The first error with each peer, and the first one that concerns none.
 #[derive(Debug, Default)]
 pub(super) struct FirstErrors {
     peers: BTreeMap<RankId, Error>,
@@ -12,18 +13,18 @@ pub(super) struct FirstErrors {
 }
 
 impl FirstErrors {
-    /// Something went wrong with a peer, which is given up.
+    /// An error with a peer, which is given up.
     pub(super) fn with(&mut self, peer: RankId, error: Error) {
         self.peers.entry(peer).or_insert(error);
     }
 
-    /// Something went wrong that concerns no peer.
+    /// An error that concerns no peer.
     pub(super) fn without(&mut self, error: Error) {
         self.other.get_or_insert(error);
     }
 
-    /// Why a peer is lost, as far as this rank knows: what went wrong with it, else what went wrong with no peer. Either
-    /// is told once.
+    /// The reason why a peer is lost, as far as this rank knows: the error with it, or else the error that concerns
+    /// no peer. Each is reported once.
     pub(super) fn of(&mut self, peer: RankId) -> Option<Error> {
         self.peers.remove(&peer).or_else(|| self.other.take())
     }

@@ -1,4 +1,5 @@
-//! The launcher, as a waiting rank sees it: it tells of ranks that have ended, and is told what this one waits for.
+//! The launcher, as a waiting rank sees it: it reports ranks that have ended, and takes the hang reports of this
+//! rank.
 
 use super::pending::What;
 use super::pmi::PmiConnection;
@@ -15,11 +16,11 @@ use std::time::{Duration, Instant};
 /// What a rank is waiting for: a hang report for the launcher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
-    /// Which rank.
+    /// The rank.
     pub rank: u32,
-    /// How long it has waited in this call, in milliseconds.
+    /// The time that it has waited in this call, in milliseconds.
     pub waited_ms: u64,
-    /// Where that call is in the program.
+    /// The line of that call in the program.
     pub place: SourceLine,
     /// Its requests that are not complete.
     pub requests: Vec<WaitingRequest>,
@@ -28,17 +29,17 @@ pub struct Waiting {
 /// A request that is not complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitingRequest {
-    /// What it is: `receive`, `send`, `synchronous send`, `probe`, or the name of a collective.
+    /// Its kind: `receive`, `send`, `synchronous send`, `probe`, or the name of a collective.
     pub what: Cow<'static, str>,
-    /// The peer; none is any, or all.
+    /// The peer; `None` for any, or for all.
     pub peer: Option<u32>,
-    /// The tag; none is any.
+    /// The tag; `None` for any.
     pub tag: Option<u32>,
-    /// Bytes, of the message or of the buffer.
+    /// The bytes of the message or of the buffer.
     pub bytes: u64,
-    /// How far it is.
+    /// Its progress so far.
     pub state: Cow<'static, str>,
-    /// Where it was started; none where the rank waits, by the call that waits.
+    /// The line that started it; `None` if the waiting call itself did.
     pub started: Option<SourceLine>,
     /// Whether the call waits for it.
     pub awaited: bool,
@@ -51,7 +52,7 @@ impl WaitingRequest {
         Self { what: what.name().into(), peer, tag, bytes, state: state.into(), started, awaited }
     }
 
-    /// Whether it is a collective, which waits for all.
+    /// Whether it is a collective, which waits for all ranks.
     pub fn is_collective(&self) -> bool {
         !["send", "synchronous send", "receive", "probe"].contains(&&*self.what)
     }
@@ -75,7 +76,7 @@ impl fmt::Display for WaitingRequest {
     }
 }
 
-/// A line for the rank, and one for each request; those that the call waits for have a star.
+/// A line for the rank, and one for each request; a star marks the requests that the call waits for.
 impl fmt::Display for Waiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rank, place, .. } = self;
@@ -88,14 +89,14 @@ impl fmt::Display for Waiting {
     }
 }
 
-/// The launcher, and when it is told what this rank waits for.
+/// The launcher, and the time of the next hang report.
 #[derive(Debug)]
 pub struct Launcher {
     link: PmiConnection,
     /// Set by a signal that asks for a report.
     asked: Arc<AtomicBool>,
     patience: Option<Duration>,
-    /// When the current wait was found to be a long one.
+    /// The time at which the current wait was found to be long.
     since: Instant,
     told: bool,
 }
@@ -127,8 +128,8 @@ impl Launcher {
         (asked || long).then_some(waited)
     }
 
-    /// Reports what this rank waits for: to our own launcher, which merges the reports of all ranks, or else on standard
-    /// error.
+    /// Reports the requests that this rank waits for: to our own launcher, which merges the reports of all ranks, or
+    /// else on standard error.
     pub(super) fn tell(&self, waiting: &Waiting) -> Result<(), Error> {
         let json = serde_json::to_string(waiting).map_err(|_| Error::Internal("a report is no JSON"))?;
         if !self.link.report(&json)? {

@@ -57,12 +57,12 @@ use carrousel_trace::TraceEnd;
 use carrousel_transport::{NetworkOut, Transport};
 use std::collections::VecDeque;
 
-/// Which rank this process is, and which ranks share its node.
+/// This rank, and the ranks that share its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeTopology {
     /// This rank.
     pub me: RankId,
-    /// How many ranks there are.
+    /// The number of ranks.
     pub ranks: u32,
     /// The ranks that share memory with this one, itself included.
     pub neighbours: Vec<RankId>,
@@ -98,7 +98,7 @@ pub struct Endpoint {
     /// Whether this rank may block in a long wait: others need the processor, and every arrival wakes the rank.
     can_block: bool,
     launcher: Option<Launcher>,
-    /// What happens about usage errors that no rank can see alone.
+    /// The reaction to usage errors that no rank can see alone.
     check_usage: CheckUsage,
     /// The number of calls that have started a request; wraps around.
     calls: u32,
@@ -106,7 +106,7 @@ pub struct Endpoint {
     scratch: Vec<u8>,
     /// When a program that polls takes the slow path.
     slow_path_timer: SlowPathTimer,
-    /// What the current call waits for, and its call site, once it has waited for long.
+    /// The request or message that the current call waits for, and its call site, once it has waited for long.
     awaited: Option<(Awaited, CallSite)>,
 }
 

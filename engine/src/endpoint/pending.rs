@@ -1,9 +1,9 @@
-//! What the endpoint knows of its requests: a description for hang reports, their memory, and their call sites.
+//! The endpoint's records of its requests: a description for hang reports, their memory, and their call sites.
 
 use carrousel_rank::{Handle, Kind, RankId, Source, Tag, TagSelector, mpi};
 use std::panic::Location;
 
-/// The kind of a request, with what a hang report says of it.
+/// The kind of a request, with its data for a hang report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// A send.
@@ -45,7 +45,7 @@ impl What {
     }
 }
 
-/// What a call waits for.
+/// The target of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
     /// One of several requests, or something else than a request.
@@ -56,7 +56,7 @@ pub enum Awaited {
     Message(Source, TagSelector),
 }
 
-/// What the endpoint knows of a request.
+/// The endpoint's record of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) what: What,
@@ -68,11 +68,11 @@ pub(super) struct Known {
     pub(super) location: &'static Location<'static>,
 }
 
-/// What the endpoint knows of its requests, by position.
+/// The endpoint's records of its requests, by position.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     list: Vec<Known>,
-    /// How many may be a rendezvous and have not been ended.
+    /// The number of requests that may be a rendezvous and have not been ended.
     rendezvous: u32,
 }
 
@@ -112,7 +112,7 @@ impl Pending {
         self.rendezvous > 0
     }
 
-    /// What the endpoint knows of a request.
+    /// The record of a request.
     pub(super) fn known(&self, request: Handle) -> &Known {
         &self.list[request.index as usize]
     }

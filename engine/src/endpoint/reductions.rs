@@ -3,7 +3,7 @@
 use carrousel_rank::Handle;
 use std::sync::Arc;
 
-/// What a reduction combines its data with (`MPI_Op`): the first bytes become the combination of both. It is associative
+/// The operation of a reduction (`MPI_Op`): it replaces the first bytes by the combination of both. It is associative
 /// and commutative.
 pub type ReduceOp = Arc<dyn Fn(&mut [u8], &[u8]) + Send + Sync>;
 
@@ -11,7 +11,7 @@ pub type ReduceOp = Arc<dyn Fn(&mut [u8], &[u8]) + Send + Sync>;
 #[derive(Default)]
 pub(super) struct Reductions {
     open: Vec<(Handle, ReduceOp)>,
-    /// That of the collective that is being started: it may combine data before its request has a name.
+    /// The operation of the collective that is being started: it may combine data before its request has a name.
     starting: Option<ReduceOp>,
 }
 

@@ -1,4 +1,4 @@
-//! What the option `check_usage` needs of an endpoint: call sites of sends, and messages that were not received.
+//! The parts of an endpoint for the option `check_usage`: call sites of sends, and messages that were not received.
 
 use super::Endpoint;
 use super::pending::Awaited;
@@ -18,7 +18,7 @@ pub struct LeftBehind {
     pub context: Context,
     /// Their tag.
     pub tag: Tag,
-    /// How many there are.
+    /// Their number.
     pub count: u32,
     /// The bytes of the first one.
     pub bytes: u64,
@@ -30,25 +30,26 @@ impl Endpoint {
         self.driver.observe();
     }
 
-    /// Sets what happens about usage errors that no rank can see alone.
+    /// Sets the reaction to usage errors that no rank can see alone.
     pub fn set_check_usage(&mut self, check: CheckUsage) {
         self.check_usage = check;
         self.driver.log_sends(check != CheckUsage::Off);
     }
 
-    /// What happens about usage errors that no rank can see alone.
+    /// The reaction to usage errors that no rank can see alone.
     pub fn check_usage(&self) -> CheckUsage {
         self.check_usage
     }
 
-    /// Waits until all that this rank has sent has arrived, or is at least where its receiver polls next.
+    /// Waits until all messages of this rank have arrived, or are at least where their receiver polls next.
     pub fn drain(&mut self, site: CallSite) {
         self.block_until(Awaited::Any, site, |endpoint| (!endpoint.has_undelivered()).then_some(()));
     }
 
     fn has_undelivered(&mut self) -> bool {
         let transports = Transports::of(&mut self.node, &mut self.net);
-        // A rank that has finished needs no more: what waits for it only tells which of its messages were received.
+        // A rank that has finished needs nothing more: the frames that wait for it only tell which of its messages
+        // were received.
         transports.shm.drop_for_finished();
         transports.is_waiting() || self.net.as_mut().is_some_and(AnyNetwork::is_busy)
     }

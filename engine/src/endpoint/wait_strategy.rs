@@ -1,5 +1,6 @@
-//! How a rank waits: it polls as often as it can, then offers the processor to others, and blocks where it may. Once a
-//! period it takes the slow path, which is too expensive for every poll: whether peers live, what the launcher says.
+//! How a rank waits: it polls as often as it can, then offers the processor to others, and blocks where it may. Once
+//! a period it takes the slow path, which is too expensive for every poll: it checks whether peers live, and asks the
+//! launcher.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,15 +12,15 @@ const SPINS_CROWDED: u32 = 20;
 /// Empty polls between two looks at the clock.
 const CLOCK: u32 = 256;
 const CLOCK_CROWDED: u32 = 16;
-/// A rank that can block spins this long first. An answer that comes soon needs no sleep, nor does one that waits for the
-/// next tick of a scheduler (4 ms, most often): the scheduler prefers a process that has just slept to the kernel's
-/// threads, which makes more of them late.
+/// A rank that can block spins this long first. An answer that comes soon needs no sleep. Nor does an answer that
+/// waits for the next tick of a scheduler (4 ms, most often): the scheduler prefers a process that has just slept to
+/// the kernel's threads, which makes more of the answers late.
 const AWAKE: Duration = Duration::from_millis(5);
 /// The time between two turns of the slow path: short for a person, long for a message.
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
 
-/// Empty polls after which the slow path may be due although something has arrived between them: the peer that is waited
-/// for may have ended while others go on sending.
+/// Empty polls after which the slow path may be due even if there were arrivals between them: the awaited peer may
+/// have ended while others go on sending.
 const SELDOM: u32 = 1 << 12;
 
 /// Decides what a waiting call does after each empty poll.
@@ -33,11 +34,11 @@ pub struct WaitStrategy {
     crowded: bool,
     /// Whether the rank can block, see [`WaitStep::Block`].
     blocks: bool,
-    /// Since when nothing has arrived, once that is long.
+    /// The time of the last arrival, once that is long ago.
     since: Option<Instant>,
-    /// When the slow path is due.
+    /// The time at which the slow path is due.
     next: Option<Instant>,
-    /// The same while something arrives all the time, which begins no long wait.
+    /// The same while there are arrivals all the time, which begin no long wait.
     seldom: Option<Instant>,
 }
 
@@ -65,7 +66,8 @@ impl SlowPathTimer {
     }
 }
 
-/// Whether something that is planned for `next` is due; it is planned anew for a period later. The first call only plans.
+/// Whether the action that is planned for `next` is due; it is planned again for a period later. The first call only
+/// plans.
 fn once_a_period(next: &mut Option<Instant>, now: Instant) -> bool {
     let is_due = next.is_some_and(|next| now >= next);
     if is_due || next.is_none() {
@@ -74,7 +76,7 @@ fn once_a_period(next: &mut Option<Instant>, now: Instant) -> bool {
     is_due
 }
 
-/// What to do after an empty poll.
+/// The step after an empty poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitStep {
     /// Poll again.
@@ -83,7 +85,7 @@ pub(super) enum WaitStep {
     LongWait,
     /// Take the slow path.
     SlowPath,
-    /// Take the slow path, although something has arrived not long ago.
+    /// Take the slow path, although there was an arrival not long ago.
     BusySlowPath,
     /// Block until something arrives, at most for [`PERIOD`].
     Block,
@@ -95,21 +97,21 @@ impl WaitStrategy {
         Self { polls: 0, before: 0, crowded, blocks, since: None, next: None, seldom: None }
     }
 
-    /// Something has arrived.
+    /// There was an arrival.
     #[inline]
     pub(super) fn reset(&mut self) {
         self.before = self.polls;
         self.since = None;
     }
 
-    /// Nothing has arrived.
+    /// There was no arrival.
     #[inline]
     pub(super) fn empty_poll(&mut self) -> WaitStep {
         self.polls = self.polls.wrapping_add(1);
         if self.is_soon() && !self.polls.is_multiple_of(SELDOM) { WaitStep::Spin } else { self.long() }
     }
 
-    /// Whether something has arrived not long ago.
+    /// Whether there was an arrival not long ago.
     #[inline]
     fn is_soon(&self) -> bool {
         self.polls.wrapping_sub(self.before) < if self.crowded { SPINS_CROWDED } else { SPINS }
@@ -134,7 +136,7 @@ impl WaitStrategy {
         self.at(Instant::now())
     }
 
-    /// The step at a time at which nothing has arrived for long.
+    /// The step at a time at which the last arrival is long ago.
     fn at(&mut self, now: Instant) -> WaitStep {
         let since = *self.since.get_or_insert(now);
         match self.next {
@@ -161,7 +163,7 @@ mod tests {
         assert_eq!(due, [10, 20]);
     }
 
-    /// What it says at every millisecond of a wait that is long already.
+    /// The steps at every millisecond of a wait that is long already.
     fn says(mut strategy: WaitStrategy) -> Vec<WaitStep> {
         let began = Instant::now();
         (0..=10).map(|ms| strategy.at(began + ms * MS)).collect()

@@ -1,5 +1,5 @@
-//! How calls wait: by progress; by blocking where that helps; and in the slow path of a long wait by checking that peers
-//! are alive, and reporting to the launcher.
+//! How calls wait: by progress, by blocking where that helps, and by the slow path of a long wait, which checks that
+//! peers are alive and reports to the launcher.
 
 use super::launcher::{Launcher, Waiting, WaitingRequest};
 use super::pending::{Awaited, What};
@@ -14,9 +14,9 @@ use carrousel_transport::{Arrival, NetworkOut};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// How long a wait for any rank lasts before unconnected ranks are watched, too.
+/// The duration of a wait for any rank after which unconnected ranks are watched, too.
 const LONG: Duration = Duration::from_secs(1);
-/// How many unconnected ranks each turn of the slow path watches.
+/// The number of unconnected ranks that each turn of the slow path begins to watch.
 const STRANGERS: usize = 1;
 
 impl Endpoint {
@@ -68,7 +68,7 @@ impl Endpoint {
         }
     }
 
-    /// What is too expensive for every poll; `idles` if nothing has arrived for long.
+    /// The slow path: actions that are too expensive for every poll. `idles` if the last arrival is long ago.
     #[cold]
     pub(super) fn slow_path(&mut self, idles: bool) {
         self.watch_awaited();
@@ -83,8 +83,8 @@ impl Endpoint {
         }
     }
 
-    /// Watches the ranks that are waited for. A wait for any rank watches the unconnected ones one at a time, and only once
-    /// it is long: each look-up asks the launcher, as all waiting ranks do.
+    /// Watches the awaited ranks. A wait for any rank watches the unconnected ones one at a time, and only once the
+    /// wait is long: each look-up asks the launcher, and all waiting ranks do so.
     fn watch_awaited(&mut self) {
         let mut awaited = BTreeSet::new();
         let mut any = false;

@@ -1,4 +1,4 @@
-//! What hwloc knows of a node's processors.
+//! The processors of a node, as hwloc knows them.
 
 use hwlocality::Topology;
 use hwlocality::cpu::cpuset::CpuSet;
@@ -11,13 +11,13 @@ type CoresAndNodes = [Vec<Vec<usize>>; 2];
 /// The processors in `allowed`, by core and by NUMA node; none if hwloc cannot tell, or was told to describe another
 /// machine (`HWLOC_XMLFILE`, `HWLOC_SYNTHETIC`).
 pub(super) fn cores_and_nodes(allowed: &[usize]) -> Option<CoresAndNodes> {
-    // What may be used is known already, from the affinity that ranks inherit.
+    // The allowed processors are known already, from the affinity that ranks inherit.
     let builder = TopologyBuilder::new().with_flags(BuildFlags::INCLUDE_DISALLOWED).ok()?;
     let topology = builder.build().ok().filter(Topology::is_this_system)?;
     of(&topology, allowed)
 }
 
-/// What a topology says of these processors; none unless it places each of them on one core and one node.
+/// The cores and nodes of these processors; `None` unless the topology places each on one core and one node.
 fn of(topology: &Topology, allowed: &[usize]) -> Option<CoresAndNodes> {
     let groups = |kind| {
         let cpus = topology.objects_with_type(kind).filter_map(|object| object.cpuset());
@@ -27,7 +27,7 @@ fn of(topology: &Topology, allowed: &[usize]) -> Option<CoresAndNodes> {
         };
         let mut groups: Vec<_> = cpus.map(|cpus| usable(&cpus)).filter(|cpus| !cpus.is_empty()).collect();
         groups.sort();
-        // Memory of two kinds beside the same cores is two nodes of hwloc's.
+        // If the same cores have two kinds of memory, hwloc has two nodes for them.
         groups.dedup();
         let mut placed = groups.concat();
         placed.sort_unstable();

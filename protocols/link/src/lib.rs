@@ -22,7 +22,7 @@
 //! for _ in 0..4 {
 //!     receiver.took();
 //! }
-//! No packet in the other direction could carry them: they have to be given back alone.
+//! // No packet in the other direction could carry them: they have to be given back alone.
 //! assert!(receiver.owes());
 //! sender.given(receiver.give())?;
 //! assert_eq!(sender.left(), 4);
