@@ -5,7 +5,8 @@
 use crate::{Access, Address, Choice, Settings};
 use carrousel_reuse::{Path, Policy};
 use carrousel_transport::{
-    Context, Handler, Keys, Outbound, Packet, RankId, Read, Regions, Transport, Write,
+    Atomic, AtomicsUnsupportedError, Context, Handler, Keys, Outbound, Packet, RankId, Read, Regions,
+    Transport, Write,
 };
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -242,6 +243,10 @@ impl Outbound for Out {
     }
 
     fn read(&mut self, _: &Read, _: &mut impl Regions) {
+        match *self {}
+    }
+
+    fn atomic(&mut self, _: &Atomic) -> Result<(), AtomicsUnsupportedError> {
         match *self {}
     }
 }

@@ -37,6 +37,8 @@ mod absent;
 mod access;
 mod address;
 #[cfg(feature = "verbs")]
+mod atomics;
+#[cfg(feature = "verbs")]
 mod control;
 #[cfg(feature = "verbs")]
 mod error;
@@ -80,8 +82,6 @@ pub use hello::again as hello;
 pub use ibv::{Device, Region, Trial};
 #[cfg(feature = "verbs")]
 pub use outbound::Out;
-#[cfg(feature = "verbs")]
-pub use peer::Change;
 #[cfg(feature = "verbs")]
 pub use registrations::{Held, Registrations};
 pub use settings::{Choice, Settings};

@@ -2,14 +2,15 @@
 
 use crate::control::Control;
 use crate::ibv::{Completion, Device, Failure, Limits, Sge, Slots};
-use crate::peer::{Change, Kind, Loan, Peer, Shared, State, Transfer, Waiting};
+use crate::peer::{Kind, Loan, Peer, Shared, State, Transfer, Waiting};
 use crate::way::{Way, posted_to};
 use crate::wireup::{News, Wireup};
 use crate::{Address, Loss, VerbsError};
 use carrousel_link::Credits;
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{
-    Arrival, Context, Handle, Lane, Memory, Outbound, Packet, RankId, Read, Regions, Write,
+    Arrival, Atomic, AtomicsUnsupportedError, Context, Lane, Memory, Outbound, Packet, RankId, Read, Regions,
+    Write,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,11 +19,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Out {
     /// By rank.
-    peers: Vec<Option<Box<Peer>>>,
+    pub(crate) peers: Vec<Option<Box<Peer>>>,
     /// The peers, by the numbers of their queue pairs.
     by_number: HashMap<u32, RankId, ahash::RandomState>,
     pub(crate) wireup: Wireup,
-    shared: Shared,
+    pub(crate) shared: Shared,
     /// Lost, and not reported.
     pub(crate) to_report: VecDeque<RankId>,
     /// Completions that have not been reported.
@@ -31,7 +32,7 @@ pub struct Out {
     returned: VecDeque<u32>,
     /// Peers that something waits for.
     active: VecDeque<RankId>,
-    device: Arc<Device>,
+    pub(crate) device: Arc<Device>,
     /// Why nothing goes any more, if that is so.
     failed: Option<Loss>,
 }
@@ -50,7 +51,7 @@ impl Out {
             peers: (0..ranks).map(|_| None).collect(),
             by_number: HashMap::default(),
             wireup,
-            shared: Shared { slots, free, outstanding: 0, room, message, reads_behind_fences },
+            shared: Shared { slots, free, outstanding: 0, room, message, reads_behind_fences, results: None },
             to_report: VecDeque::new(),
             done: VecDeque::new(),
             returned: VecDeque::new(),
@@ -356,7 +357,7 @@ impl Out {
         }
     }
 
-    fn list(&mut self, rank: RankId) {
+    pub(crate) fn list(&mut self, rank: RankId) {
         if let Some(peer) = self.peer_mut(rank)
             && !std::mem::replace(&mut peer.listed, true)
         {
@@ -364,7 +365,7 @@ impl Out {
         }
     }
 
-    fn wait(&mut self, rank: RankId, waiting: Waiting) {
+    pub(crate) fn wait(&mut self, rank: RankId, waiting: Waiting) {
         if let Some(peer) = self.peer_mut(rank) {
             peer.waiting.push_back(waiting);
             self.list(rank);
@@ -381,7 +382,11 @@ impl Out {
         let Self { peers, shared, done, returned, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
         peer.completed(control, id as u32, |posted| shared.over(posted, done, returned));
-        if matches!(peer.state, State::Lost(_)) {
+        let is_lost = matches!(peer.state, State::Lost(_));
+        if shared.results.is_some() {
+            self.end_swaps(rank);
+        }
+        if is_lost {
             self.settle(rank);
         }
     }
@@ -404,7 +409,7 @@ impl Out {
 
     /// The system does not take what is posted to a peer.
     #[cold]
-    fn refused(&mut self, rank: RankId, error: &VerbsError) {
+    pub(crate) fn refused(&mut self, rank: RankId, error: &VerbsError) {
         self.lose(rank, Loss::System(error.to_string()));
     }
 
@@ -420,7 +425,7 @@ impl Out {
     }
 
     fn forget(&mut self, rank: RankId, loss: Loss, mut is_heard: bool) {
-        let Some(peer) = self.peer_mut(rank) else { return };
+        let Some((peer, shared)) = self.with_shared(rank) else { return };
         let is_new = !matches!(peer.state, State::Lost(_));
         if is_new {
             // A peer that has sent everything, and is owed nothing, has ended as it should.
@@ -428,7 +433,9 @@ impl Out {
             peer.ended = peer.is_finished() && !peer.untold;
             peer.ways_mut().for_each(|way| is_heard &= way.fail());
             peer.state = State::Lost(loss);
-            peer.failed = peer.ways_mut().flat_map(Way::give_up_transfers).collect();
+            let mut failed = Vec::new();
+            peer.ways_mut().for_each(|way| failed.extend(way.give_up_transfers(shared)));
+            peer.failed = failed;
             if !peer.untold && !peer.ended {
                 self.to_report.push_back(rank);
             }
@@ -485,24 +492,6 @@ impl Out {
             }
         }
         went
-    }
-
-    /// Changes 8 bytes of a peer's memory, and brings what was there into `into`; [`Arrival::Read`] of `request` follows.
-    /// They are in the peer's memory, aligned to 8 bytes, and registered for writing there.
-    pub fn change(
-        &mut self,
-        of: RankId,
-        what: Memory,
-        change: Change,
-        (into, request): (Memory, Handle),
-        regions: &mut impl Regions,
-    ) {
-        let len = size_of::<u64>() as u64;
-        let Some(local) = local(into, len, true, regions) else {
-            return self.done.push_back(Arrival::Read(request));
-        };
-        let kind = Kind::Change(change);
-        self.transfer(of, Transfer { kind, local, remote: what, len, request, notice: None });
     }
 
     fn transfer(&mut self, rank: RankId, transfer: Transfer) {
@@ -579,5 +568,8 @@ impl Outbound for Out {
             return self.done.push_back(Arrival::Read(request));
         };
         self.transfer(of, Transfer { kind: Kind::Read, local, remote: from, len, request, notice });
+    }
+    fn atomic(&mut self, atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
+        self.post_atomic(atomic)
     }
 }

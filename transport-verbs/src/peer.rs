@@ -1,5 +1,6 @@
 //! One peer: its connection, what is posted to it, and what waits.
 
+use crate::atomics::{Attempt, Results};
 use crate::control::Control;
 use crate::frame::{self, CREDITS, GOODBYE, PACKET};
 use crate::ibv::{Operation, Parts, Request, Sge, Slots};
@@ -19,8 +20,10 @@ pub(crate) enum Posted {
     Slot(u32),
     /// This request's write is complete with it.
     Write(Handle),
-    /// This request's read, or change, is.
+    /// This request's read is.
     Read(Handle),
+    /// The atomic whose value this slot is for is.
+    Atomic(u32),
     /// The slot is free, and the buffer of that name is its owner's again.
     Lent(u32, u32),
 }
@@ -43,6 +46,7 @@ pub(crate) enum Waiting {
         control: bool,
     },
     Transfer(Transfer),
+    Atomic(Attempt),
 }
 
 /// What is done with memory of a peer.
@@ -50,21 +54,6 @@ pub(crate) enum Waiting {
 pub(crate) enum Kind {
     Write,
     Read,
-    Change(Change),
-}
-
-/// How 8 bytes of a peer are changed; nothing else comes between looking and changing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Something is added to them.
-    Add(u64),
-    /// They are replaced if they are as expected.
-    Swap {
-        /// What they have to be.
-        expected: u64,
-        /// What they become.
-        new: u64,
-    },
 }
 
 /// A write or a read, or what is left of it.
@@ -96,8 +85,6 @@ impl Transfer {
         match self.kind {
             Kind::Write => Operation::Write { address, key },
             Kind::Read => Operation::Read { address, key },
-            Kind::Change(Change::Add(add)) => Operation::Add { address, key, add },
-            Kind::Change(Change::Swap { expected, new }) => Operation::Swap { address, key, expected, new },
         }
     }
 
@@ -127,6 +114,8 @@ pub(crate) struct Shared {
     pub(crate) message: u64,
     /// Whether a read may be posted behind a closed fence.
     pub(crate) reads_behind_fences: bool,
+    /// What atomics find, once there was one.
+    pub(crate) results: Option<Box<Results>>,
 }
 
 impl Shared {
@@ -150,6 +139,11 @@ impl Shared {
             Posted::Slot(slot) => self.free.push(slot),
             Posted::Write(request) => done.push_back(Arrival::Written(request)),
             Posted::Read(request) => done.push_back(Arrival::Read(request)),
+            Posted::Atomic(slot) => {
+                if let Some(results) = &mut self.results {
+                    results.over(slot, done);
+                }
+            }
             Posted::Lent(slot, name) => {
                 self.free.push(slot);
                 returned.push_back(name);
@@ -185,6 +179,8 @@ pub(crate) struct Peer {
     pub(crate) credits: Credits<Rules>,
     /// The number of the last work request that waits for reads before it.
     fence: Option<u32>,
+    /// A swap is posted: later atomics wait until it is over.
+    pub(crate) swaps: bool,
     pub(crate) waiting: VecDeque<Waiting>,
     /// It is lost, and nobody is told before the adapter has let go of what was posted.
     pub(crate) untold: bool,
@@ -207,6 +203,7 @@ impl Default for Peer {
             // Nobody asks for them before the connection is made.
             credits: Credits::new(0),
             fence: None,
+            swaps: false,
             waiting: VecDeque::new(),
             untold: false,
             failed: Vec::new(),
@@ -235,7 +232,7 @@ impl Peer {
 
     /// Whether it has had all that it needs, as it says that behind a barrier, and nothing is wanted of its memory.
     pub(crate) fn needs_nothing(&self) -> bool {
-        let is_transfer = |one: &Waiting| matches!(one, Waiting::Transfer(_));
+        let is_transfer = |one: &Waiting| matches!(one, Waiting::Transfer(_) | Waiting::Atomic(_));
         let is_wanted = || self.ways().any(Way::has_transfers) || self.waiting.iter().any(is_transfer);
         self.is_finished() && !is_wanted()
     }
@@ -263,9 +260,14 @@ impl Peer {
     }
 
     /// Whether something that waits for reads before it may not have begun.
-    fn is_fenced(&self) -> bool {
+    pub(crate) fn is_fenced(&self) -> bool {
         let is_posted = |number| self.data.as_ref().is_some_and(|way| way.is_posted(number));
         self.fence.is_some_and(is_posted)
+    }
+
+    /// Whether a read or an atomic is posted.
+    pub(crate) fn has_fetches(&self) -> bool {
+        self.data.as_ref().is_some_and(Way::has_fetches)
     }
 
     /// Posts a packet. False if it has to wait.
@@ -388,6 +390,13 @@ impl Peer {
                 Waiting::Goodbye { control } => {
                     (!self.say(shared, GOODBYE, control)?).then_some(Waiting::Goodbye { control })
                 }
+                Waiting::Atomic(attempt) => match self.atomic(shared, attempt) {
+                    Ok(went) => (!went).then_some(waiting),
+                    Err(error) => {
+                        self.waiting.push_front(waiting);
+                        return Err(error);
+                    }
+                },
                 Waiting::Transfer(transfer) => match self.transfer(shared, transfer) {
                     Ok(left) => left.map(Waiting::Transfer),
                     Err(error) => {
@@ -463,8 +472,10 @@ impl Peer {
         (self.data, self.control) = (None, None);
         done.extend(self.failed.drain(..));
         for waiting in self.waiting.drain(..) {
-            if let Waiting::Transfer(transfer) = waiting {
-                done.push_back(transfer.arrival());
+            match waiting {
+                Waiting::Transfer(transfer) => done.push_back(transfer.arrival()),
+                Waiting::Atomic(attempt) => done.push_back(attempt.fetched(0)),
+                Waiting::Packet(..) | Waiting::Goodbye { .. } => {}
             }
         }
         std::mem::take(&mut self.untold)

@@ -39,7 +39,7 @@ impl Handler<Out> for Heard {
             }
             Arrival::Lost(rank) => self.lost.push(rank),
             Arrival::Written(_) => self.written += 1,
-            Arrival::Read(_) => {}
+            Arrival::Read(_) | Arrival::Fetched(..) => {}
         }
     }
 }
