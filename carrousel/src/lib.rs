@@ -41,6 +41,8 @@ mod shared;
 mod uninterrupted;
 mod usage;
 
+#[doc(hidden)]
+pub use carrousel_engine::AnyNetwork;
 pub use carrousel_engine::{CallSite, SourceLine, Waiting, WaitingRequest, describe_verbs, verbs_choice};
 #[doc(hidden)]
 pub use collectives::{on_bytes, part};

@@ -1,13 +1,11 @@
 //! Joining the job that this process is a rank of: the endpoint, as the options say, and the connection to the launcher.
 
 use crate::Error;
+use crate::backends::{AnyNetwork, NetworkSettings, network_settings, shm};
 use crate::endpoint::{Endpoint, Launcher, NodeTopology, PmiConnection};
 use carrousel_launch::{Client, LaunchError};
-use carrousel_options::{CheckUsage, ReuseOptions, ReuseTable, Settings, VerbsScope, read_text};
+use carrousel_options::{CheckUsage, Settings, VerbsScope};
 use carrousel_rank::RankId;
-use carrousel_reuse::{Policy, Thresholds, ThresholdsError};
-use carrousel_transport_shm as shm;
-use carrousel_transport_verbs::{self as verbs, Verbs};
 use signal_hook::consts::SIGUSR1;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,9 +51,9 @@ pub fn join(settings: &Settings) -> Result<Joined, Error> {
         move |rank: RankId| directory.get(&key(rank))?.ok_or(Error::PeerLost { rank: rank.0, why: None });
     let ring = ring_bytes(settings.shm_ring(), topology.neighbours.len() as u64);
     let rings = shm::Settings { capacity: ring as usize / size_of::<u64>(), direct: settings.shm_direct() };
-    let (verbs, waits) =
-        (verbs_settings(settings)?, settings.verbs().reuse.is_some_and(|reuse| reuse.blocking));
-    let net = net(&topology, settings, &verbs);
+    let (network, waits) =
+        (network_settings(settings)?, settings.verbs().reuse.is_some_and(|reuse| reuse.blocking));
+    let net = net(&topology, settings, &network);
     let endpoint = Endpoint::new(&topology, &settings.protocol(), rings, net, waits, Box::new(look_up));
     let mut endpoint = endpoint.map_err(|error| Error::Memory(error.to_string()))?;
     if let Some(directory) = settings.trace() {
@@ -96,74 +94,16 @@ pub const fn check_usage_of_build() -> CheckUsage {
     if cfg!(debug_assertions) { CheckUsage::Error } else { CheckUsage::Off }
 }
 
-/// Bytes of a receive buffer of the transport between nodes: every one of them takes the largest eager message.
-const LEAST: u64 = 1 << 10;
-const MOST: u64 = 64 << 10;
-
 /// The transport to other nodes, if there are any; or why there is none.
 fn net(
     topology: &NodeTopology,
     settings: &Settings,
-    verbs: &verbs::Settings,
-) -> Result<Option<Verbs>, String> {
+    network: &NetworkSettings,
+) -> Result<Option<AnyNetwork>, String> {
     if topology.neighbours.len() == topology.ranks as usize {
         return Ok(None);
     }
-    if settings.verbs().scope == VerbsScope::None {
-        return Err("the option `verbs` is off, and there is no other transport between nodes".to_owned());
-    }
-    let verbs = Verbs::new(topology.me, topology.ranks, verbs);
-    verbs.map(Some).map_err(|error| error.to_string())
-}
-
-/// What ranks of different nodes talk over here, as far as the options decide, in words; or why they cannot.
-///
-/// # Errors
-/// When they cannot; the error says why, and what would help.
-pub fn describe_verbs(settings: &Settings) -> Result<String, String> {
-    let verbs = verbs_settings(settings).map_err(|error| error.to_string())?;
-    verbs::Device::describe(&verbs).map_err(|error| error.to_string())
-}
-
-/// The adapter that ranks of different nodes talk over, as far as the options choose it.
-pub fn verbs_choice(settings: &Settings) -> verbs::Choice {
-    let options = settings.verbs();
-    verbs::Choice { device: options.device, port: options.port, gid_index: options.gid }
-}
-
-/// How the transport between nodes is made, as the options say.
-fn verbs_settings(settings: &Settings) -> Result<verbs::Settings, Error> {
-    let options = settings.verbs();
-    let mut made = verbs::Settings::default();
-    made.choice = verbs_choice(settings);
-    made.eager = settings.protocol().eager_threshold.clamp(LEAST, MOST);
-    made.service_level = options.service_level;
-    made.control_service_level = options.control_service_level;
-    made.window = options.window;
-    made.receives = options.receives;
-    made.keep = options.cache;
-    made.timeout = options.timeout;
-    made.retries = options.retries;
-    made.reuse = options.reuse.as_ref().map(|reuse| policy(settings, reuse, made.eager)).transpose()?;
-    Ok(made)
-}
-
-/// The option that names a table.
-const TABLE: &str = "verbs_reuse_table";
-
-/// When small buffers are registered, as the options say: all whose messages would be copied otherwise may be.
-fn policy(settings: &Settings, reuse: &ReuseOptions, bytes_max: u64) -> Result<Policy, Error> {
-    let thresholds = match &reuse.table {
-        ReuseTable::Published => Thresholds::PUBLISHED,
-        ReuseTable::File(file) => {
-            let origin = settings.origin(TABLE).map_or_else(String::new, |origin| format!(" ({origin})"));
-            let wrong = |why: String| Error::Option(format!("{TABLE}{origin}: {}: {why}", file.display()));
-            let text = read_text(file).map_err(|why| wrong(why.to_string()))?;
-            text.parse().map_err(|why: ThresholdsError| wrong(why.to_string()))?
-        }
-    };
-    let (speculation_percent, share_percent) = (reuse.percent, reuse.share);
-    Ok(Policy { thresholds, speculation_percent, share_percent, bytes_max, ..Policy::default() })
+    AnyNetwork::new(topology.me, topology.ranks, settings, network).map(Some)
 }
 
 /// Bytes of a ring, a power of two, where the option says `wanted` and a node has so many ranks: each has a
@@ -201,34 +141,7 @@ impl From<LaunchError> for Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, ring_bytes, verbs_settings};
-    use carrousel_options::Settings;
-    use std::ffi::OsString;
-
-    #[test]
-    fn whatever_is_sent_eagerly_may_be_sent_without_a_copy() {
-        for (threshold, bytes_max) in [("8KiB", 8 << 10), ("33KiB", 33 << 10), ("1MiB", MOST)] {
-            let variables =
-                [("CARROUSEL_VERBS_REUSE_TABLE", "published"), ("CARROUSEL_EAGER_THRESHOLD", threshold)];
-            let settings = Settings::of(
-                variables.map(|pair| <[&str; 2]>::from(pair).map(OsString::from).into()).into_iter(),
-            );
-            let made = verbs_settings(&settings.expect("there are such options")).expect("there is no file");
-            let reuse = made.reuse.expect("there is a table");
-            assert_eq!((reuse.bytes_max, made.eager), (bytes_max, bytes_max), "{threshold}");
-        }
-    }
-
-    #[test]
-    #[cfg_attr(miri, ignore = "it has no files")]
-    fn a_table_without_end_is_an_error_that_names_variable_and_file() {
-        let variable = ("CARROUSEL_VERBS_REUSE_TABLE".into(), "/dev/zero".into());
-        let settings = Settings::of([variable].into_iter()).expect("there is such an option");
-        let error = verbs_settings(&settings).expect_err("it has no end").to_string();
-        let expected =
-            "verbs_reuse_table (CARROUSEL_VERBS_REUSE_TABLE): /dev/zero: it is too large, or has no end";
-        assert!(error.contains(expected), "{error}");
-    }
+    use super::ring_bytes;
 
     #[test]
     fn rings_get_smaller_when_they_are_many() {

@@ -14,17 +14,19 @@
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod backends;
 mod endpoint;
 mod error;
 mod join;
 mod local;
 mod site;
 
+pub use backends::{AnyNetwork, describe_verbs, verbs_choice};
 pub use endpoint::{
     Awaited, COMPARED, Endpoint, Found, Launcher, LeftBehind, LookUp, Membership, NodeTopology,
     PmiConnection, ReduceOp, SendKind, Taken, WaitStrategy, Waiting, WaitingRequest,
 };
 pub use error::{BoxedError, Error};
-pub use join::{Joined, check_usage_of_build, describe_verbs, join, verbs_choice};
+pub use join::{Joined, check_usage_of_build, join};
 pub use local::LocalJob;
 pub use site::{CallContext, CallSite, Caller, Located, SourceLine};

@@ -1,10 +1,10 @@
 //! Jobs whose ranks are all in one process.
 
 use crate::Error;
+use crate::backends::AnyNetwork;
+use crate::backends::shm::Settings;
 use crate::endpoint::{Endpoint, NodeTopology};
 use carrousel_rank::{Options, RankId};
-use carrousel_transport_shm::Settings;
-use carrousel_transport_verbs::{self as verbs, Verbs};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -34,23 +34,17 @@ impl LocalJob {
         self.endpoint(&topology, &Options::default(), settings, None)
     }
 
-    /// Rank `me`, which shares memory with no other, and reaches them through an adapter.
+    /// Rank `me`, which shares memory with no other, and reaches them through a network.
     ///
     /// # Errors
-    /// When the adapter refuses, or there is too little memory.
-    pub fn verbs(
-        &self,
-        me: u32,
-        device: &Arc<verbs::Device>,
-        settings: &verbs::Settings,
-    ) -> Result<Endpoint, Error> {
+    /// When there is too little memory.
+    pub fn apart(&self, me: u32, network: AnyNetwork) -> Result<Endpoint, Error> {
         let me = RankId(me);
         let topology =
             NodeTopology { me, ranks: self.ranks, neighbours: vec![me], here: self.ranks as usize };
-        let net = Verbs::over(device, me, self.ranks, settings).map_err(refused)?;
         // As large as the transport takes them.
-        let options = Options { eager_threshold: settings.eager, ..Options::default() };
-        self.endpoint(&topology, &options, Settings::default(), Some(net))
+        let options = Options { eager_threshold: network.largest_eager(), ..Options::default() };
+        self.endpoint(&topology, &options, Settings::default(), Some(network))
     }
 
     fn endpoint(
@@ -58,7 +52,7 @@ impl LocalJob {
         topology: &NodeTopology,
         options: &Options,
         settings: Settings,
-        net: Option<Verbs>,
+        net: Option<AnyNetwork>,
     ) -> Result<Endpoint, Error> {
         let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
         let known = Arc::clone(&self.addresses);

@@ -31,16 +31,7 @@ const ALLOWED: [(&str, &[&str]); 24] = [
             "carrousel-transport-verbs",
         ],
     ),
-    (
-        "carrousel",
-        &[
-            "carrousel-engine",
-            "carrousel-options",
-            "carrousel-rank",
-            "carrousel-transport-shm",
-            "carrousel-transport-verbs",
-        ],
-    ),
+    ("carrousel", &["carrousel-engine", "carrousel-options", "carrousel-rank", "carrousel-transport-shm"]),
     (
         "carrousel-transport-sim",
         &[

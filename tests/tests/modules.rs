@@ -29,7 +29,7 @@ fn told(circle: &Circle) -> String {
 }
 
 /// Crates in which there are circles yet, and how many files are in them: none may be added.
-const KNOWN: [(&str, usize); 2] = [("transport-verbs/src/lib.rs", 8), ("verify/src/lib.rs", 23)];
+const KNOWN: [(&str, usize); 1] = [("verify/src/lib.rs", 23)];
 
 #[test]
 fn files_form_no_circles() {

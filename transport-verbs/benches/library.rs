@@ -13,7 +13,7 @@ mod counter;
 mod fake;
 
 use counter::{MESSAGES, WARM_UP, at_most};
-use fake::{Adapter, Pair, counted};
+use fake::{Adapter, RankPair, counted};
 use gungraun::prelude::*;
 use std::hint::black_box;
 
@@ -28,14 +28,14 @@ const SIZE: usize = 4 << 10;
 
 /// What is counted.
 #[inline(never)]
-fn send(pair: &Pair, data: &[u8]) {
+fn send(pair: &RankPair, data: &[u8]) {
     pair.send(black_box(data));
 }
 
 /// In steady state: all lists are as long as they get. The data is in memory that can be written to: other memory is never
 /// lent.
-fn warm(lends: bool) -> (Pair, Vec<u8>) {
-    let (pair, data, mut came) = (Pair::new(Adapter(0), lends), vec![7; SIZE], [0; SIZE]);
+fn warm(lends: bool) -> (RankPair, Vec<u8>) {
+    let (pair, data, mut came) = (RankPair::new(Adapter(0), lends), vec![7; SIZE], [0; SIZE]);
     for _ in 0..WARM_UP {
         pair.send(&data);
         pair.receive(&mut came);
@@ -43,7 +43,7 @@ fn warm(lends: bool) -> (Pair, Vec<u8>) {
     (pair, data)
 }
 
-fn sends((pair, data): (Pair, Vec<u8>)) -> Pair {
+fn sends((pair, data): (RankPair, Vec<u8>)) -> RankPair {
     let mut came = [0; SIZE];
     for _ in 0..MESSAGES {
         counted(|| send(&pair, &data));
@@ -54,13 +54,13 @@ fn sends((pair, data): (Pair, Vec<u8>)) -> Pair {
 
 #[library_benchmark(setup = warm, config = at_most("library::send", COPIED_MAX))]
 #[bench::thousand_messages(false)]
-fn copied(warm: (Pair, Vec<u8>)) -> Pair {
+fn copied(warm: (RankPair, Vec<u8>)) -> RankPair {
     black_box(sends(warm))
 }
 
 #[library_benchmark(setup = warm, config = at_most("library::send", LENT_MAX))]
 #[bench::thousand_messages(true)]
-fn lent(warm: (Pair, Vec<u8>)) -> Pair {
+fn lent(warm: (RankPair, Vec<u8>)) -> RankPair {
     black_box(sends(warm))
 }
 

@@ -20,10 +20,10 @@ pub struct Address {
     pub key: u32,
 }
 
-/// Text that is no address.
+/// The text is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{0}` is no address of a rank on InfiniBand or RoCE (of this version)")]
-pub struct BadAddress(pub String);
+pub struct AddressError(pub String);
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,10 +33,10 @@ impl fmt::Display for Address {
 }
 
 impl FromStr for Address {
-    type Err = BadAddress;
+    type Err = AddressError;
 
-    fn from_str(text: &str) -> Result<Self, BadAddress> {
-        parse(text).ok_or_else(|| BadAddress(text.chars().take(80).collect()))
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        parse(text).ok_or_else(|| AddressError(text.chars().take(80).collect()))
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
         let replaced = good.replace(":11:", ":1000000:");
         let signed = good.replace(":11:", ":+11:");
         for text in ["", "verbs1", "verbs2:1:2:3:4", "verbs1:1:2:3", &good[1..], &long, &replaced, &signed] {
-            assert_eq!(text.parse::<Address>(), Err(BadAddress(text.to_owned())));
+            assert_eq!(text.parse::<Address>(), Err(AddressError(text.to_owned())));
         }
     }
 }

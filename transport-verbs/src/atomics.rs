@@ -10,9 +10,10 @@
 //! [`RESULTS`] at a time, and what finds none waits.
 
 use crate::VerbsError;
-use crate::ibv::{Device, Operation, Parts, Request, Sge, Slots};
+use crate::ibv::{BounceBuffers, Device, Operation, Parts, Request, Sge};
 use crate::outbound::Out;
-use crate::peer::{Peer, Posted, Shared, State, Waiting};
+use crate::peer::{Peer, PeerState, Waiting};
+use crate::shared::{Posted, Shared};
 use crate::{Access, Loss};
 use carrousel_transport::{Arrival, Atomic, AtomicOp, AtomicsUnsupportedError, Memory, RankId};
 use std::collections::VecDeque;
@@ -63,7 +64,7 @@ impl Attempt {
 /// The attempts that are posted, and the memory for what they find.
 #[derive(Debug)]
 pub(crate) struct Results {
-    slots: Slots,
+    slots: BounceBuffers,
     free: Vec<u32>,
     /// By slot: the attempt that is posted, unless somebody was told that it has failed.
     attempts: Vec<Option<Attempt>>,
@@ -73,7 +74,7 @@ pub(crate) struct Results {
 
 impl Results {
     fn new(device: &Arc<Device>) -> Result<Self, VerbsError> {
-        let slots = Slots::new(device, RESULTS, Atomic::LEN as usize, Access::Receive)?;
+        let slots = BounceBuffers::new(device, RESULTS, Atomic::LEN as usize, Access::Receive)?;
         let (free, attempts) = ((0..RESULTS).collect(), vec![None; RESULTS as usize]);
         Ok(Self { slots, free, attempts, swaps: Vec::new() })
     }
@@ -119,28 +120,28 @@ impl Peer {
         if self.swaps || waits {
             return Ok(false);
         }
-        let Self { state: State::Up, data: Some(way), control, .. } = self else { return Ok(false) };
-        // A packet that went by the second way is there when it is acknowledged.
-        if let Some(control) = control.as_mut().filter(|control| !control.way.is_empty()) {
-            if control.way.is_silent() {
-                control.way.probe(shared)?;
+        let Self { state: PeerState::Up, data: Some(rail), control, .. } = self else { return Ok(false) };
+        // A packet that went by the second rail is there when it is acknowledged.
+        if let Some(control) = control.as_mut().filter(|control| !control.rail.is_empty()) {
+            if control.rail.is_silent() {
+                control.rail.probe(shared)?;
             }
             return Ok(false);
         }
-        if !way.fits(shared, 1) {
+        if !rail.fits(shared, 1) {
             return Ok(false);
         }
         let Some((slot, result)) = shared.results.as_mut().and_then(|results| results.take(attempt)) else {
             return Ok(false);
         };
         let request = Request {
-            id: way.id(0),
+            id: rail.id(0),
             operation: attempt.operation(),
             parts: Parts::Keyed(&[result]),
             signaled: true,
             fenced: has_fence && shared.reads_behind_fences,
         };
-        if let Err(error) = way.post(shared, [request], [Posted::Atomic(slot)]) {
+        if let Err(error) = rail.post(shared, [request], [Posted::Atomic(slot)]) {
             shared.results.as_mut().and_then(|results| results.give_back(slot));
             return Err(error);
         }
@@ -166,7 +167,7 @@ impl Out {
             done.push_back(attempt.fetched(0));
             return Ok(());
         };
-        if matches!(peer.state, State::Lost(_)) {
+        if matches!(peer.state, PeerState::Lost(_)) {
             // As of a transfer to a peer that is lost.
             if std::mem::take(&mut peer.ended) {
                 to_report.push_back(rank);

@@ -5,8 +5,8 @@
 //! Two queue pairs keep no order between them, so each packet is numbered in its lane.
 
 use crate::frame::NUMBERED;
-use crate::peer::Shared;
-use crate::way::Way;
+use crate::rail::Rail;
+use crate::shared::Shared;
 use crate::{Loss, VerbsError};
 use carrousel_link::{self as link, Credits, InOrder, Numbers, Rules};
 use carrousel_transport::Lane;
@@ -14,7 +14,7 @@ use carrousel_transport::Lane;
 /// The second queue pair, and the order that packets have by both.
 #[derive(Debug)]
 pub(crate) struct Control {
-    pub(crate) way: Way,
+    pub(crate) rail: Rail,
     /// Packets that may be on their way from the peer.
     window: u16,
     /// By lane.
@@ -24,11 +24,11 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(way: Way, window: u16) -> Self {
-        Self { way, window, sent: Default::default(), come: Default::default() }
+    pub(crate) fn new(rail: Rail, window: u16) -> Self {
+        Self { rail, window, sent: Default::default(), come: Default::default() }
     }
 
-    /// What a packet is that is posted now by the first way.
+    /// The kind of a packet that is posted now by the first rail.
     pub(crate) fn number(&mut self, lane: Lane) -> u16 {
         let numbers = &mut self.sent[lane as usize];
         let (number, _) = numbers.next(link::Way::First);
@@ -42,10 +42,10 @@ impl Control {
         self.sent[Lane::Forward as usize].wrote();
     }
 
-    /// Posts a packet, by the first way if it has data or has to be behind a write. False if it has to wait.
+    /// Posts a packet, by the first rail if it has data or has to be behind a write. False if it has to wait.
     pub(crate) fn send(
         &mut self,
-        first: &mut Way,
+        first: &mut Rail,
         shared: &mut Shared,
         credits: &mut Credits<Rules>,
         (lane, packet): (Lane, [&[u8]; 2]),
@@ -53,8 +53,8 @@ impl Control {
         let numbers = &mut self.sent[lane as usize];
         let wish = if packet[1].is_empty() { link::Way::Second } else { link::Way::First };
         let (number, chosen) = numbers.next(wish);
-        let way = if chosen == link::Way::Second { &mut self.way } else { first };
-        let went = way.send(shared, credits, NUMBERED | number, packet)?;
+        let rail = if chosen == link::Way::Second { &mut self.rail } else { first };
+        let went = rail.send(shared, credits, NUMBERED | number, packet)?;
         if went {
             numbers.sent(chosen);
         }

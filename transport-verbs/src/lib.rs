@@ -8,11 +8,11 @@
 //! **Promises.** No call waits for a peer. Packets of a peer arrive once, whole, in order. A packet costs one doorbell and
 //! no allocation while nothing has to wait. What the adapter is asked for stays within its limits; a peer that does
 //! not look for a long time makes its senders wait, never fail. A peer that is gone is a loss in bounded time, also
-//! for who only waits for it, if that one calls [`Verbs::check`]. What a peer sends may be anything: it is a loss of that
+//! for a rank that only waits for it, if it calls [`Verbs::check`]. What a peer sends may be anything: it is a loss of that
 //! peer at worst.
 //! A write takes its bytes from where the application has them, and a read brings them there, without a copy. The adapter is
 //! done with that memory when the operation is reported as complete, also if that is because of a loss.
-//! **Leaves to others.** Who is where; registering the application's memory (`Region`, which a
+//! **Leaves to others.** The nodes of ranks; registering the application's memory (`Region`, which a
 //! [`Regions`](carrousel_transport::Regions) has to name by its keys); which of several transports a peer is reached by.
 //! Of small puts and gets: to ask [`Registrations::acquire_often_used`] once for each, as that counts the uses of buffers;
 //! staging memory, registered for good, through which those are copied whose buffer has no registration ([`Out`] has some,
@@ -28,12 +28,11 @@
 //! the subnet's manager knows, is not asked for.
 //! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::send`.
 //!
-//! Without the feature `verbs`, which needs libibverbs, all of this has a name and nothing can be made.
+//! Without the feature `verbs`, which needs libibverbs, there are only settings and addresses, and [`NOT_BUILT`], which says
+//! why.
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
-#[cfg(not(feature = "verbs"))]
-mod absent;
 mod access;
 mod address;
 #[cfg(feature = "verbs")]
@@ -45,15 +44,21 @@ mod error;
 #[cfg(feature = "verbs")]
 mod frame;
 #[cfg(feature = "verbs")]
-mod hello;
+mod wireup_message;
 // The library is in C: all that calls it is here, and nothing else is.
 #[cfg(feature = "verbs")]
 #[allow(unsafe_code, reason = "libibverbs is called there")]
 mod ibv;
 #[cfg(feature = "verbs")]
+mod memory_hooks;
+#[cfg(feature = "verbs")]
+mod network;
+#[cfg(feature = "verbs")]
 mod outbound;
 #[cfg(feature = "verbs")]
 mod peer;
+#[cfg(feature = "verbs")]
+mod rail;
 #[cfg(feature = "verbs")]
 mod ready;
 #[cfg(feature = "verbs")]
@@ -61,29 +66,29 @@ mod ready;
 mod registrations;
 mod settings;
 #[cfg(feature = "verbs")]
+mod shared;
+#[cfg(feature = "verbs")]
 mod verbs;
-#[cfg(feature = "verbs")]
-mod watch;
-#[cfg(feature = "verbs")]
-mod way;
 #[cfg(feature = "verbs")]
 mod wireup;
 
-#[cfg(not(feature = "verbs"))]
-pub use absent::{Device, Held, Loss, Out, Registrations, Trial, Verbs, VerbsError};
 pub use access::Access;
-pub use address::{Address, BadAddress};
+pub use address::{Address, AddressError};
 #[cfg(feature = "verbs")]
 pub use error::{Loss, VerbsError};
-#[cfg(feature = "verbs")]
-#[doc(hidden)]
-pub use hello::again as hello;
 #[cfg(feature = "verbs")]
 pub use ibv::{Device, Region, Trial};
 #[cfg(feature = "verbs")]
 pub use outbound::Out;
 #[cfg(feature = "verbs")]
-pub use registrations::{Held, Registrations};
+pub use registrations::{MrGuard, Registrations};
 pub use settings::{Choice, Settings};
 #[cfg(feature = "verbs")]
 pub use verbs::Verbs;
+#[cfg(feature = "verbs")]
+#[doc(hidden)]
+pub use wireup_message::again as hello;
+
+/// The error of a build without the feature `verbs`, wherever it would need an adapter.
+pub const NOT_BUILT: &str = "this build has no transport between nodes (build it with `--features verbs`, on a machine with \
+    libibverbs-dev, librdmacm-dev and libclang-dev)";

@@ -1,16 +1,17 @@
 //! The half that takes operations, and what it knows of peers.
 
 use crate::control::Control;
-use crate::ibv::{Completion, Device, Failure, Limits, Sge, Slots};
-use crate::peer::{Kind, Loan, Peer, Shared, State, Transfer, Waiting};
-use crate::way::{Way, posted_to};
-use crate::wireup::{News, Wireup};
+use crate::ibv::{BounceBuffers, Completion, Device, Failure, Limits, Sge};
+use crate::peer::{Peer, PeerState, Transfer, TransferKind, Waiting, ZcopySend};
+use crate::rail::{Rail, posted_to};
+use crate::shared::Shared;
+use crate::wireup::{Wireup, WireupEvent};
 use crate::{Address, Loss, VerbsError};
 use carrousel_link::Credits;
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{
     Arrival, Atomic, AtomicsUnsupportedError, Context, Lane, Memory, Outbound, Packet, RankId, Read, Regions,
-    Write,
+    Write, ZcopySource,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -28,8 +29,8 @@ pub struct Out {
     pub(crate) to_report: VecDeque<RankId>,
     /// Completions that have not been reported.
     pub(crate) done: VecDeque<Arrival>,
-    /// Names of loans that are over, and that nobody was told of.
-    returned: VecDeque<u32>,
+    /// Names of zero-copy sends that are done, and have not been reported.
+    zcopy_done: VecDeque<u32>,
     /// Peers that something waits for.
     active: VecDeque<RankId>,
     pub(crate) device: Arc<Device>,
@@ -44,17 +45,31 @@ fn peer_of(peers: &mut [Option<Box<Peer>>], rank: RankId) -> Option<&mut Peer> {
 }
 
 impl Out {
-    pub(crate) fn new(device: &Arc<Device>, ranks: u32, wireup: Wireup, slots: Slots, room: u32) -> Self {
-        let free = (0..slots.count()).collect();
+    pub(crate) fn new(
+        device: &Arc<Device>,
+        ranks: u32,
+        wireup: Wireup,
+        bounce_buffers: BounceBuffers,
+        room: u32,
+    ) -> Self {
+        let free = (0..bounce_buffers.count()).collect();
         let Limits { message, reads_behind_fences, .. } = device.limits;
         Self {
             peers: (0..ranks).map(|_| None).collect(),
             by_number: HashMap::default(),
             wireup,
-            shared: Shared { slots, free, outstanding: 0, room, message, reads_behind_fences, results: None },
+            shared: Shared {
+                bounce_buffers,
+                free,
+                outstanding: 0,
+                room,
+                message,
+                reads_behind_fences,
+                results: None,
+            },
             to_report: VecDeque::new(),
             done: VecDeque::new(),
-            returned: VecDeque::new(),
+            zcopy_done: VecDeque::new(),
             active: VecDeque::new(),
             device: Arc::clone(device),
             failed: None,
@@ -81,7 +96,7 @@ impl Out {
     /// Why `rank` is lost, if it is.
     pub fn loss_of(&self, rank: RankId) -> Option<&Loss> {
         match &self.peer(rank)?.state {
-            State::Lost(why) => Some(why),
+            PeerState::Lost(why) => Some(why),
             _ => None,
         }
     }
@@ -92,7 +107,7 @@ impl Out {
         self.give_up(rank, Loss::Abandoned);
     }
 
-    /// Somebody else says that a peer has ended: it is reported as lost.
+    /// The launcher says that a peer has ended: it is reported as lost.
     pub fn has_ended(&mut self, rank: RankId) {
         self.give_up(rank, Loss::Ended);
     }
@@ -104,23 +119,22 @@ impl Out {
         self.lose(rank, loss);
     }
 
-    /// As [`Outbound::send`], of `data` that need not be copied: the adapter knows them under `key`, and reads them where
-    /// they are until [`Out::returned`] gives `name` back. False if they were copied instead, as the packet has to
+    /// As [`Outbound::send`], zero-copy: the adapter knows `data` under the key of `source`, and reads it in place until [`Out::zcopy_done`] gives `name` back. False if they were copied instead, as the packet has to
     /// wait, or go nowhere, as the peer is lost: then they may be changed at once.
-    pub fn lend(
+    pub fn send_zcopy(
         &mut self,
         to: RankId,
         context: Context,
         packet: &Packet,
         data: &[u8],
-        (key, name): (u32, u32),
+        source: ZcopySource,
     ) -> bool {
         let Some((peer, shared)) = self.with_shared(to) else { return false };
         let mut head = [0; HEAD_MAX];
         let len = encode(context, packet, &mut head);
-        let sge = Sge { address: data.as_ptr().addr() as u64, len: data.len() as u32, key };
+        let sge = Sge { address: data.as_ptr().addr() as u64, len: data.len() as u32, key: source.key };
         let lent = if peer.waiting.is_empty() {
-            peer.lend(shared, packet.lane(), &head[..len], Loan { data: sge, name })
+            peer.send_zcopy(shared, packet.lane(), &head[..len], ZcopySend { data: sge, name: source.name })
         } else {
             Ok(false)
         };
@@ -132,10 +146,10 @@ impl Out {
         false
     }
 
-    /// The name of data that were lent, and may be changed again: the adapter has read them, or never will.
+    /// The name of a zero-copy send that is done: the adapter has read its data, or never will.
     #[inline]
-    pub fn returned(&mut self) -> Option<u32> {
-        self.returned.pop_front()
+    pub fn zcopy_done(&mut self) -> Option<u32> {
+        self.zcopy_done.pop_front()
     }
 
     /// Whether something waits for room, for credits, or for a connection, and its peer may need it.
@@ -161,7 +175,7 @@ impl Out {
         is_busy
     }
 
-    /// Has everybody of whom no acknowledgement is expected acknowledge something: a peer that is gone is not noticed otherwise.
+    /// Asks each peer for an acknowledgement, unless one is expected: a peer that is gone is not noticed otherwise.
     pub(crate) fn probe(&mut self) {
         for rank in self.ranks() {
             let Some((peer, shared)) = self.with_shared(rank) else { continue };
@@ -177,7 +191,8 @@ impl Out {
     /// Says to all peers that this process has sent all of its messages.
     pub(crate) fn say_goodbye(&mut self) {
         for rank in self.ranks() {
-            let Some(peer) = self.peer(rank).filter(|peer| matches!(peer.state, State::Made | State::Up))
+            let Some(peer) =
+                self.peer(rank).filter(|peer| matches!(peer.state, PeerState::Made | PeerState::Up))
             else {
                 continue;
             };
@@ -209,53 +224,53 @@ impl Out {
         self.with_shared(rank).map(|(peer, _)| peer)
     }
 
-    /// Takes what the thread that makes connections has to say. Returns how much that was.
+    /// Takes the events of the thread that makes connections. Returns their number.
     #[inline]
-    pub(crate) fn hear(&mut self) -> usize {
+    pub(crate) fn poll_wireup(&mut self) -> usize {
         let mut count = 0;
-        while let Some(news) = self.wireup.news() {
+        while let Some(event) = self.wireup.next_event() {
             count += 1;
-            self.one_news(news);
+            self.wireup_event(event);
         }
         count
     }
 
     #[cold]
-    fn one_news(&mut self, news: News) {
-        match news {
-            News::Made { rank, pair, control, window } => {
+    fn wireup_event(&mut self, event: WireupEvent) {
+        match event {
+            WireupEvent::Made { rank, pair, control, window } => {
                 let Some(place) = self.peers.get_mut(rank.0 as usize) else { return };
                 let peer = place.get_or_insert_default();
-                if matches!(peer.state, State::Lost(_)) {
+                if matches!(peer.state, PeerState::Lost(_)) {
                     // It was given up before. The peer notices by this, as it would if there were no connection: if it cannot
                     // be ended, or is ended before it begins, then there is none.
                     for pair in [Some(pair), control].into_iter().flatten() {
                         let _ = pair.fail();
                     }
-                } else if matches!(peer.state, State::Asked) {
+                } else if matches!(peer.state, PeerState::Asked) {
                     self.by_number
                         .extend([&pair].into_iter().chain(&control).map(|pair| (pair.number(), rank)));
                     peer.credits = Credits::new(window);
-                    peer.data = Some(Way::new(pair, rank, false));
-                    let second = |pair| Box::new(Control::new(Way::new(pair, rank, true), window));
+                    peer.data = Some(Rail::new(pair, rank, false));
+                    let second = |pair| Box::new(Control::new(Rail::new(pair, rank, true), window));
                     peer.control = control.map(second);
-                    peer.state = State::Made;
+                    peer.state = PeerState::Made;
                 }
             }
-            News::Up(rank) => self.up(rank),
-            // Also one that this rank has not asked for: whoever asks later is not answered.
-            News::Failed(rank, loss) => self.give_up(rank, loss),
-            News::PairFailed(number) => {
+            WireupEvent::Up(rank) => self.up(rank),
+            // Also without a request of this rank: a later request is not answered.
+            WireupEvent::Failed(rank, loss) => self.give_up(rank, loss),
+            WireupEvent::PairFailed(number) => {
                 if let Some(rank) = self.by_number.get(&number) {
                     self.lose_unheard(*rank, Loss::Failed("its queue pair has failed"));
                 }
             }
-            News::PairRefuses(number) => {
+            WireupEvent::PairRefuses(number) => {
                 if let Some(rank) = self.by_number.get(&number) {
                     self.lose(*rank, Loss::Nonsense("a request that its queue pair refuses".to_owned()));
                 }
             }
-            News::DeviceFailed(why) => self.fail(&Loss::Device(why)),
+            WireupEvent::DeviceFailed(why) => self.fail(&Loss::Device(why)),
         }
     }
 
@@ -264,10 +279,10 @@ impl Out {
         self.failed.is_some()
     }
 
-    /// Nothing goes any more: everybody is lost.
+    /// The device has failed: all peers are lost.
     #[cold]
     pub(crate) fn fail(&mut self, loss: &Loss) {
-        // Of two reasons the first one is told to those who come later, too.
+        // Of two reasons the first one is reported, for later peers, too.
         self.failed.get_or_insert_with(|| loss.clone());
         for rank in self.ranks() {
             self.lose_unheard(rank, loss.clone());
@@ -283,9 +298,9 @@ impl Out {
     /// Packets may be sent.
     fn up(&mut self, rank: RankId) {
         if let Some(peer) = self.peer_mut(rank)
-            && matches!(peer.state, State::Made)
+            && matches!(peer.state, PeerState::Made)
         {
-            peer.state = State::Up;
+            peer.state = PeerState::Up;
         }
     }
 
@@ -295,19 +310,19 @@ impl Out {
         let rank = match self.by_number.get(&number) {
             Some(rank) => *rank,
             None => {
-                // It sends as soon as it can, and news of it may not have been looked at.
-                self.hear();
+                // It sends as soon as it can, and the event may not have been looked at.
+                self.poll_wireup();
                 *self.by_number.get(&number)?
             }
         };
         match self.peer(rank)?.state {
-            State::Up => {}
+            PeerState::Up => {}
             // A peer that sends is connected. The message that says so may never come, and need not be waited for.
-            State::Made => {
+            PeerState::Made => {
                 self.up(rank);
                 self.wireup.received(rank);
             }
-            State::Asked | State::Lost(_) => return None,
+            PeerState::Asked | PeerState::Lost(_) => return None,
         }
         Some(rank)
     }
@@ -329,7 +344,7 @@ impl Out {
         }
     }
 
-    /// Whether it is the turn of a packet that has come by one of two ways. If not, it is kept.
+    /// Whether it is the turn of a packet that has come by one of two rails. If not, it is stored.
     #[cold]
     pub(crate) fn is_next(
         &mut self,
@@ -346,11 +361,11 @@ impl Out {
 
     /// A packet of the lane that was kept, and whose turn has come.
     pub(crate) fn ready(&mut self, from: RankId, lane: Lane) -> Option<Vec<u8>> {
-        let peer = self.peer_mut(from).filter(|peer| matches!(peer.state, State::Up))?;
+        let peer = self.peer_mut(from).filter(|peer| matches!(peer.state, PeerState::Up))?;
         peer.control.as_mut()?.ready(lane)
     }
 
-    /// A peer has said that it has sent all of its messages by one of the ways.
+    /// A peer has said that it has sent all of its messages by one of the rails.
     pub(crate) fn finished(&mut self, rank: RankId) {
         if let Some(peer) = self.peer_mut(rank) {
             peer.goodbyes = peer.goodbyes.saturating_add(1);
@@ -379,10 +394,10 @@ impl Out {
         if let Some(failure) = completion.failure() {
             self.failed(rank, failure);
         }
-        let Self { peers, shared, done, returned, .. } = self;
+        let Self { peers, shared, done, zcopy_done, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
-        peer.completed(control, id as u32, |posted| shared.over(posted, done, returned));
-        let is_lost = matches!(peer.state, State::Lost(_));
+        peer.completed(control, id as u32, |posted| shared.over(posted, done, zcopy_done));
+        let is_lost = matches!(peer.state, PeerState::Lost(_));
         if shared.results.is_some() {
             self.end_swaps(rank);
         }
@@ -419,22 +434,22 @@ impl Out {
         self.forget(rank, loss, true);
     }
 
-    /// As [`Out::lose`], where the adapter may not say any more that it has let go of anything: nobody waits for that.
+    /// As [`Out::lose`], where the adapter may not say any more that it has let go of anything: that is not waited for.
     fn lose_unheard(&mut self, rank: RankId, loss: Loss) {
         self.forget(rank, loss, false);
     }
 
     fn forget(&mut self, rank: RankId, loss: Loss, mut is_heard: bool) {
         let Some((peer, shared)) = self.with_shared(rank) else { return };
-        let is_new = !matches!(peer.state, State::Lost(_));
+        let is_new = !matches!(peer.state, PeerState::Lost(_));
         if is_new {
             // A peer that has sent everything, and is owed nothing, has ended as it should.
             peer.untold = peer.owes();
             peer.ended = peer.is_finished() && !peer.untold;
-            peer.ways_mut().for_each(|way| is_heard &= way.fail());
-            peer.state = State::Lost(loss);
+            peer.rails_mut().for_each(|rail| is_heard &= rail.fail());
+            peer.state = PeerState::Lost(loss);
             let mut failed = Vec::new();
-            peer.ways_mut().for_each(|way| failed.extend(way.give_up_transfers(shared)));
+            peer.rails_mut().for_each(|rail| failed.extend(rail.give_up_transfers(shared)));
             peer.failed = failed;
             if !peer.untold && !peer.ended {
                 self.to_report.push_back(rank);
@@ -451,19 +466,19 @@ impl Out {
     /// Takes back all that was posted to a lost peer, as the adapter may say no more of it: a connection that has failed
     /// does nothing any more.
     fn take_back(&mut self, rank: RankId) {
-        let Self { peers, shared, done, returned, .. } = self;
+        let Self { peers, shared, done, zcopy_done, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
-        peer.ways_mut().for_each(|way| way.take_back(|posted| shared.over(posted, done, returned)));
+        peer.rails_mut().for_each(|rail| rail.take_back(|posted| shared.over(posted, done, zcopy_done)));
     }
 
     /// Of a lost peer: ends what is left of it if nothing is posted any more.
     #[cold]
     fn settle(&mut self, rank: RankId) {
-        let Self { peers, shared, done, returned, to_report, .. } = self;
+        let Self { peers, shared, done, zcopy_done, to_report, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
-        for way in peer.ways_mut() {
-            if !way.hears_of_rest(shared) {
-                way.take_back(|posted| shared.over(posted, done, returned));
+        for rail in peer.rails_mut() {
+            if !rail.hears_of_rest(shared) {
+                rail.take_back(|posted| shared.over(posted, done, zcopy_done));
             }
         }
         if peer.settle(done) {
@@ -500,13 +515,13 @@ impl Out {
         let Some(peer) = peer_of(peers, rank) else {
             return done.push_back(arrival);
         };
-        if matches!(peer.state, State::Lost(_)) {
-            // Its end was no loss as long as nobody wanted anything of it.
+        if matches!(peer.state, PeerState::Lost(_)) {
+            // Its end is a loss once an operation needs it.
             if std::mem::take(&mut peer.ended) {
                 to_report.push_back(rank);
             }
             peer.waiting.push_back(Waiting::Transfer(transfer));
-            // Of its loss somebody is told by now, or will be when the adapter lets go of what was posted.
+            // Its loss is reported by now, or will be when the adapter lets go of what was posted.
             peer.settle(done);
             return;
         }
@@ -536,7 +551,7 @@ impl Outbound for Out {
     #[inline]
     fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
         let Some((peer, shared)) = self.with_shared(to) else { return };
-        if matches!(peer.state, State::Lost(_)) {
+        if matches!(peer.state, PeerState::Lost(_)) {
             return;
         }
         let mut head = [0; HEAD_MAX];
@@ -559,7 +574,7 @@ impl Outbound for Out {
         let Some(local) = local(from, len, false, regions) else {
             return self.done.push_back(Arrival::Written(request));
         };
-        self.transfer(to, Transfer { kind: Kind::Write, local, remote: into, len, request, notice });
+        self.transfer(to, Transfer { kind: TransferKind::Write, local, remote: into, len, request, notice });
     }
 
     fn read(&mut self, read: &Read, regions: &mut impl Regions) {
@@ -567,7 +582,7 @@ impl Outbound for Out {
         let Some(local) = local(into, len, true, regions) else {
             return self.done.push_back(Arrival::Read(request));
         };
-        self.transfer(of, Transfer { kind: Kind::Read, local, remote: from, len, request, notice });
+        self.transfer(of, Transfer { kind: TransferKind::Read, local, remote: from, len, request, notice });
     }
     fn atomic(&mut self, atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
         self.post_atomic(atomic)

@@ -1,37 +1,20 @@
 //! One peer: its connection, what is posted to it, and what waits.
 
-use crate::atomics::{Attempt, Results};
+use crate::atomics::Attempt;
 use crate::control::Control;
 use crate::frame::{self, CREDITS, GOODBYE, PACKET};
-use crate::ibv::{Operation, Parts, Request, Sge, Slots};
-use crate::way::Way;
+use crate::ibv::{Operation, Parts, Request, Sge};
+use crate::rail::Rail;
+use crate::shared::{Posted, Shared};
 use crate::{Loss, VerbsError};
 use carrousel_link::{Credits, Rules};
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{Arrival, Context, Handle, Lane, Memory, Packet};
 use std::collections::VecDeque;
 
-/// A work request that was posted, and is not known to be complete. Small: every peer has room for as many as may be.
+/// A zero-copy send: its data, as the adapter knows it, and the name that is reported when the send is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Posted {
-    /// Nothing hangs on it.
-    Nothing,
-    /// The slot is free again when it is complete.
-    Slot(u32),
-    /// This request's write is complete with it.
-    Write(Handle),
-    /// This request's read is.
-    Read(Handle),
-    /// The atomic whose value this slot is for is.
-    Atomic(u32),
-    /// The slot is free, and the buffer of that name is its owner's again.
-    Lent(u32, u32),
-}
-
-/// The data of a packet that is sent from where they are: what the adapter knows them as, and the name that their
-/// owner hears when they may be changed again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Loan {
+pub(crate) struct ZcopySend {
     pub(crate) data: Sge,
     pub(crate) name: u32,
 }
@@ -41,7 +24,7 @@ pub(crate) struct Loan {
 pub(crate) enum Waiting {
     /// A packet of this lane, which takes a credit: so many bytes of its head, and its data.
     Packet(Lane, usize, Vec<u8>),
-    /// That this process has sent all of its messages by a way: the second one, or the first.
+    /// Tells the peer that this process has sent all of its messages by a rail: the second one, if `control`, or the first.
     Goodbye {
         control: bool,
     },
@@ -51,7 +34,7 @@ pub(crate) enum Waiting {
 
 /// What is done with memory of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TransferKind {
     Write,
     Read,
 }
@@ -59,7 +42,7 @@ pub(crate) enum Kind {
 /// A write or a read, or what is left of it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    pub(crate) kind: Kind,
+    pub(crate) kind: TransferKind,
     /// Local bytes, under the adapter's key for this process.
     pub(crate) local: Memory,
     /// The peer's bytes.
@@ -73,18 +56,26 @@ pub(crate) struct Transfer {
 impl Transfer {
     /// What is reported when it is complete.
     pub(crate) fn arrival(&self) -> Arrival {
-        if self.kind == Kind::Write { Arrival::Written(self.request) } else { Arrival::Read(self.request) }
+        if self.kind == TransferKind::Write {
+            Arrival::Written(self.request)
+        } else {
+            Arrival::Read(self.request)
+        }
     }
 
     fn posted(&self) -> Posted {
-        if self.kind == Kind::Write { Posted::Write(self.request) } else { Posted::Read(self.request) }
+        if self.kind == TransferKind::Write {
+            Posted::Write(self.request)
+        } else {
+            Posted::Read(self.request)
+        }
     }
 
     fn operation(&self) -> Operation {
         let Memory { address, key } = self.remote;
         match self.kind {
-            Kind::Write => Operation::Write { address, key },
-            Kind::Read => Operation::Read { address, key },
+            TransferKind::Write => Operation::Write { address, key },
+            TransferKind::Read => Operation::Read { address, key },
         }
     }
 
@@ -100,67 +91,9 @@ impl Transfer {
     }
 }
 
-/// What all peers share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    /// Memory for packets that are too large to be copied into a work request.
-    pub(crate) slots: Slots,
-    pub(crate) free: Vec<u32>,
-    /// Work requests that were posted, each of which may have a completion.
-    pub(crate) outstanding: u32,
-    /// Completions that there is room for.
-    pub(crate) room: u32,
-    /// Bytes of the largest work request.
-    pub(crate) message: u64,
-    /// Whether a read may be posted behind a closed fence.
-    pub(crate) reads_behind_fences: bool,
-    /// What atomics find, once there was one.
-    pub(crate) results: Option<Box<Results>>,
-}
-
-impl Shared {
-    /// Whether so many more may be posted.
-    #[inline]
-    pub(crate) fn fits(&self, requests: u32) -> bool {
-        self.outstanding + requests <= self.room
-    }
-
-    /// A work request is complete, or nobody waits for that any more.
-    #[inline]
-    pub(crate) fn over(
-        &mut self,
-        posted: Posted,
-        done: &mut VecDeque<Arrival>,
-        returned: &mut VecDeque<u32>,
-    ) {
-        self.outstanding -= 1;
-        match posted {
-            Posted::Nothing => {}
-            Posted::Slot(slot) => self.free.push(slot),
-            Posted::Write(request) => done.push_back(Arrival::Written(request)),
-            Posted::Read(request) => done.push_back(Arrival::Read(request)),
-            Posted::Atomic(slot) => {
-                if let Some(results) = &mut self.results {
-                    results.over(slot, done);
-                }
-            }
-            Posted::Lent(slot, name) => {
-                self.free.push(slot);
-                returned.push_back(name);
-            }
-        }
-    }
-
-    /// Whether completions are wanted, so that what is scarce becomes free again. Half of everything is only
-    /// used by those that have one: so whoever waits for some gets it.
-    pub(crate) fn is_scarce(&self) -> bool {
-        self.outstanding * 2 >= self.room || self.free.len() * 2 <= self.slots.count() as usize
-    }
-}
-
 /// How far a peer is.
 #[derive(Debug)]
-pub(crate) enum State {
+pub(crate) enum PeerState {
     /// A connection was asked for.
     Asked,
     /// Packets may come; none may go.
@@ -171,10 +104,10 @@ pub(crate) enum State {
 
 #[derive(Debug)]
 pub(crate) struct Peer {
-    pub(crate) state: State,
-    /// How it is reached, from when the connection is made until nothing is posted to a peer that is lost.
-    pub(crate) data: Option<Way>,
-    /// The second way, if there is one, and the order that packets have by both.
+    pub(crate) state: PeerState,
+    /// The first rail, from when the connection is made until nothing is posted to a peer that is lost.
+    pub(crate) data: Option<Rail>,
+    /// The second rail, if there is one, and the order of packets over both.
     pub(crate) control: Option<Box<Control>>,
     pub(crate) credits: Credits<Rules>,
     /// The number of the last work request that waits for reads before it.
@@ -182,13 +115,13 @@ pub(crate) struct Peer {
     /// A swap is posted: later atomics wait until it is over.
     pub(crate) swaps: bool,
     pub(crate) waiting: VecDeque<Waiting>,
-    /// It is lost, and nobody is told before the adapter has let go of what was posted.
+    /// It is lost; the loss is reported when the adapter has let go of what was posted.
     pub(crate) untold: bool,
     /// What is reported then, behind the loss.
     pub(crate) failed: Vec<Arrival>,
-    /// By how many ways it has said that it has sent all of its messages.
+    /// The number of rails by which it has said that it has sent all of its messages.
     pub(crate) goodbyes: u8,
-    /// It is lost, as was to be expected, and nobody was told.
+    /// It has ended as expected, which is not reported as a loss.
     pub(crate) ended: bool,
     /// Whether it is in the list of those that something waits for.
     pub(crate) listed: bool,
@@ -197,10 +130,10 @@ pub(crate) struct Peer {
 impl Default for Peer {
     fn default() -> Self {
         Self {
-            state: State::Asked,
+            state: PeerState::Asked,
             data: None,
             control: None,
-            // Nobody asks for them before the connection is made.
+            // They are not used before the connection is made.
             credits: Credits::new(0),
             fence: None,
             swaps: false,
@@ -215,14 +148,14 @@ impl Default for Peer {
 }
 
 impl Peer {
-    /// By all ways.
-    fn ways(&self) -> impl Iterator<Item = &Way> {
-        self.data.iter().chain(self.control.iter().map(|control| &control.way))
+    /// Its rails.
+    fn rails(&self) -> impl Iterator<Item = &Rail> {
+        self.data.iter().chain(self.control.iter().map(|control| &control.rail))
     }
 
-    /// As [`Peer::ways`].
-    pub(crate) fn ways_mut(&mut self) -> impl Iterator<Item = &mut Way> {
-        self.data.iter_mut().chain(self.control.iter_mut().map(|control| &mut control.way))
+    /// As [`Peer::rails`].
+    pub(crate) fn rails_mut(&mut self) -> impl Iterator<Item = &mut Rail> {
+        self.data.iter_mut().chain(self.control.iter_mut().map(|control| &mut control.rail))
     }
 
     /// Whether it has said that it has sent all of its messages.
@@ -233,41 +166,41 @@ impl Peer {
     /// Whether it has had all that it needs, as it says that behind a barrier, and nothing is wanted of its memory.
     pub(crate) fn needs_nothing(&self) -> bool {
         let is_transfer = |one: &Waiting| matches!(one, Waiting::Transfer(_) | Waiting::Atomic(_));
-        let is_wanted = || self.ways().any(Way::has_transfers) || self.waiting.iter().any(is_transfer);
+        let is_wanted = || self.rails().any(Rail::has_transfers) || self.waiting.iter().any(is_transfer);
         self.is_finished() && !is_wanted()
     }
 
     /// Whether something was posted, or waits, that has not been acknowledged.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.waiting.is_empty() || !self.ways().all(Way::is_empty)
+        !self.waiting.is_empty() || !self.rails().all(Rail::is_empty)
     }
 
     /// Whether a completion will come: if the peer acknowledges, or because it does not.
     pub(crate) fn expects(&self) -> bool {
-        self.ways().any(Way::expects)
+        self.rails().any(Rail::expects)
     }
 
-    /// Whether something was posted, or waits, that somebody has to be told of.
+    /// Whether an operation is posted, or waits, whose end has to be reported.
     pub(crate) fn owes(&self) -> bool {
         let is_goodbye = |one: &Waiting| matches!(one, Waiting::Goodbye { .. });
-        self.ways().any(Way::has_transfers) || !self.waiting.iter().all(is_goodbye)
+        self.rails().any(Rail::has_transfers) || !self.waiting.iter().all(is_goodbye)
     }
 
-    /// The first way, if `requests` more can be posted.
-    fn room(&mut self, shared: &Shared, requests: u32) -> Option<&mut Way> {
-        let Self { state: State::Up, data: Some(way), .. } = self else { return None };
-        way.fits(shared, requests).then_some(way)
+    /// The first rail, if `requests` more can be posted.
+    fn room(&mut self, shared: &Shared, requests: u32) -> Option<&mut Rail> {
+        let Self { state: PeerState::Up, data: Some(rail), .. } = self else { return None };
+        rail.fits(shared, requests).then_some(rail)
     }
 
     /// Whether something that waits for reads before it may not have begun.
     pub(crate) fn is_fenced(&self) -> bool {
-        let is_posted = |number| self.data.as_ref().is_some_and(|way| way.is_posted(number));
+        let is_posted = |number| self.data.as_ref().is_some_and(|rail| rail.is_posted(number));
         self.fence.is_some_and(is_posted)
     }
 
     /// Whether a read or an atomic is posted.
     pub(crate) fn has_fetches(&self) -> bool {
-        self.data.as_ref().is_some_and(Way::has_fetches)
+        self.data.as_ref().is_some_and(Rail::has_fetches)
     }
 
     /// Posts a packet. False if it has to wait.
@@ -278,32 +211,36 @@ impl Peer {
         lane: impl FnOnce() -> Lane,
         packet: [&[u8]; 2],
     ) -> Result<bool, VerbsError> {
-        let Self { state: State::Up, data: Some(way), control, credits, .. } = self else { return Ok(false) };
+        let Self { state: PeerState::Up, data: Some(rail), control, credits, .. } = self else {
+            return Ok(false);
+        };
         match control {
-            None => way.send(shared, credits, PACKET, packet),
-            Some(control) => control.send(way, shared, credits, (lane(), packet)),
+            None => rail.send(shared, credits, PACKET, packet),
+            Some(control) => control.send(rail, shared, credits, (lane(), packet)),
         }
     }
 
-    /// Posts a packet whose data are not copied. False if it has to wait.
-    pub(crate) fn lend(
+    /// Posts a packet whose data is not copied. False if it has to wait.
+    pub(crate) fn send_zcopy(
         &mut self,
         shared: &mut Shared,
         lane: Lane,
         head: &[u8],
-        loan: Loan,
+        zcopy: ZcopySend,
     ) -> Result<bool, VerbsError> {
-        let Self { state: State::Up, data: Some(way), control, credits, .. } = self else { return Ok(false) };
-        if !way.fits(shared, 1) || shared.free.is_empty() || !credits.spend() {
+        let Self { state: PeerState::Up, data: Some(rail), control, credits, .. } = self else {
+            return Ok(false);
+        };
+        if !rail.fits(shared, 1) || shared.free.is_empty() || !credits.spend() {
             return Ok(false);
         }
         let kind = control.as_mut().map_or(PACKET, |control| control.number(lane));
         let Some(slot) = shared.free.pop() else { return Ok(false) };
-        shared.slots.bytes_mut(slot, head.len()).copy_from_slice(head);
+        shared.bounce_buffers.bytes_mut(slot, head.len()).copy_from_slice(head);
         let operation = Operation::Send(frame::immediate(kind, credits.give()));
-        let parts = Parts::Keyed(&[shared.slots.sge(slot, head.len()), loan.data]);
-        let request = Request { id: way.id(0), operation, parts, signaled: true, fenced: false };
-        way.post(shared, [request], [Posted::Lent(slot, loan.name)])
+        let parts = Parts::Keyed(&[shared.bounce_buffers.sge(slot, head.len()), zcopy.data]);
+        let request = Request { id: rail.id(0), operation, parts, signaled: true, fenced: false };
+        rail.post(shared, [request], [Posted::Zcopy(slot, zcopy.name)])
             .inspect_err(|_| shared.free.push(slot))?;
         Ok(true)
     }
@@ -314,30 +251,30 @@ impl Peer {
         shared: &mut Shared,
         mut transfer: Transfer,
     ) -> Result<Option<Transfer>, VerbsError> {
-        if transfer.kind != Kind::Write && !shared.reads_behind_fences && self.is_fenced() {
+        if transfer.kind != TransferKind::Write && !shared.reads_behind_fences && self.is_fenced() {
             return Ok(Some(transfer));
         }
         while transfer.len > shared.message {
-            let Some(way) = self.room(shared, 1) else { return Ok(Some(transfer)) };
-            let (id, signaled) = (way.id(0), way.signals(shared));
+            let Some(rail) = self.room(shared, 1) else { return Ok(Some(transfer)) };
+            let (id, signaled) = (rail.id(0), rail.signals(shared));
             let parts = Parts::Keyed(&[transfer.piece(shared.message)]);
             let piece = Request { id, operation: transfer.operation(), parts, signaled, fenced: false };
-            way.post(shared, [piece], [Posted::Nothing])?;
+            rail.post(shared, [piece], [Posted::Nothing])?;
             transfer.advance(shared.message);
         }
-        let Self { state: State::Up, data: Some(way), control, credits, .. } = self else {
+        let Self { state: PeerState::Up, data: Some(rail), control, credits, .. } = self else {
             return Ok(Some(transfer));
         };
         let requests = 1 + u32::from(transfer.notice.is_some());
-        if !way.fits(shared, requests) {
+        if !rail.fits(shared, requests) {
             return Ok(Some(transfer));
         }
         let parts = Parts::Keyed(&[transfer.piece(transfer.len)]);
         let operation = transfer.operation();
-        let data = Request { id: way.id(0), operation, parts, signaled: true, fenced: false };
+        let data = Request { id: rail.id(0), operation, parts, signaled: true, fenced: false };
         let Some((context, packet)) = transfer.notice else {
-            way.post(shared, [data], [transfer.posted()])?;
-            if let Some(control) = control.as_mut().filter(|_| transfer.kind != Kind::Read) {
+            rail.post(shared, [data], [transfer.posted()])?;
+            if let Some(control) = control.as_mut().filter(|_| transfer.kind != TransferKind::Read) {
                 control.wrote();
             }
             return Ok(None);
@@ -345,30 +282,30 @@ impl Peer {
         let mut head = [0; HEAD_MAX];
         let len = encode(context, &packet, &mut head);
         let head = &head[..len];
-        let is_inline = way.takes_inline(len);
+        let is_inline = rail.takes_inline(len);
         if !is_inline && shared.free.is_empty() || !credits.spend() {
             return Ok(Some(transfer));
         }
         let slot = if is_inline { None } else { shared.free.pop() };
         let copied = slot.map(|slot| {
-            shared.slots.bytes_mut(slot, len).copy_from_slice(head);
-            [shared.slots.sge(slot, len)]
+            shared.bounce_buffers.bytes_mut(slot, len).copy_from_slice(head);
+            [shared.bounce_buffers.sge(slot, len)]
         });
         let kind = control.as_mut().map_or(PACKET, |control| control.number(packet.lane()));
-        // A read is complete here when its answer is: whatever says so must not overtake that.
-        let fenced = transfer.kind != Kind::Write;
+        // A read is complete here when its answer is: the notice must not overtake it.
+        let fenced = transfer.kind != TransferKind::Write;
         let notice = Request {
-            id: way.id(1),
+            id: rail.id(1),
             operation: Operation::Send(frame::immediate(kind, credits.give())),
             parts: copied.as_ref().map_or(Parts::Inline([head, &[]]), |sge| Parts::Keyed(sge)),
-            // Somebody may wait for its end, or for its slot.
-            signaled: fenced && !shared.reads_behind_fences || slot.is_some() && way.signals(shared),
+            // A read may wait for its end, or another packet for its buffer.
+            signaled: fenced && !shared.reads_behind_fences || slot.is_some() && rail.signals(shared),
             fenced,
         };
-        let number = way.number(1);
+        let number = rail.number(1);
         let posted = [transfer.posted(), slot.map_or(Posted::Nothing, Posted::Slot)];
-        // A slot of what could not be posted is free again: its peer is lost, and others need it.
-        way.post(shared, [data, notice], posted).inspect_err(|_| shared.free.extend(slot))?;
+        // The buffer of a packet that could not be posted is free again: its peer is lost, and others need it.
+        rail.post(shared, [data, notice], posted).inspect_err(|_| shared.free.extend(slot))?;
         if fenced {
             self.fence = Some(number);
         }
@@ -422,50 +359,50 @@ impl Peer {
         Ok(went)
     }
 
-    /// Posts a frame without a packet, by the second way if there is one and it is to be that. False if it has to wait.
+    /// Posts a frame without a packet, by the second rail if there is one and `control` is set. False if it has to wait.
     fn say(&mut self, shared: &mut Shared, kind: u16, control: bool) -> Result<bool, VerbsError> {
-        let Self { state: State::Up, data: Some(data), control: second, credits, .. } = self else {
+        let Self { state: PeerState::Up, data: Some(data), control: second, credits, .. } = self else {
             return Ok(false);
         };
-        let second = second.as_mut().filter(|_| control).map(|second| &mut second.way);
+        let second = second.as_mut().filter(|_| control).map(|second| &mut second.rail);
         second.unwrap_or(data).send(shared, credits, kind, [&[], &[]])
     }
 
     /// Whether [`Peer::flush`] has something to do.
     pub(crate) fn has_more(&self) -> bool {
         match self.state {
-            State::Up => !self.waiting.is_empty() || self.credits.owes(),
-            State::Asked | State::Made => !self.waiting.is_empty(),
-            // That completes without anybody's doing.
-            State::Lost(_) => false,
+            PeerState::Up => !self.waiting.is_empty() || self.credits.owes(),
+            PeerState::Asked | PeerState::Made => !self.waiting.is_empty(),
+            // What is posted completes by itself.
+            PeerState::Lost(_) => false,
         }
     }
 
     /// Posts something that has to be acknowledged and does nothing, if packets may be sent.
     pub(crate) fn probe(&mut self, shared: &mut Shared) -> Result<(), VerbsError> {
-        self.room(shared, 1).map_or(Ok(()), |way| way.probe(shared))
+        self.room(shared, 1).map_or(Ok(()), |rail| rail.probe(shared))
     }
 
-    /// Posts as much behind all that would have no completion.
+    /// Posts a probe behind work requests that would have no completion.
     pub(crate) fn drain(&mut self, shared: &mut Shared) -> Result<(), VerbsError> {
-        let is_up = matches!(self.state, State::Up);
-        self.ways_mut().filter(|way| is_up && way.is_silent()).try_for_each(|way| way.probe(shared))
+        let is_up = matches!(self.state, PeerState::Up);
+        self.rails_mut().filter(|rail| is_up && rail.is_silent()).try_for_each(|rail| rail.probe(shared))
     }
 
-    /// Takes the work requests of one way up to number `last` off the list of those that are posted, and hands them over.
+    /// Takes the work requests of one rail up to number `last` off the list of those that are posted, and hands them over.
     #[inline]
     pub(crate) fn completed(&mut self, control: bool, last: u32, each: impl FnMut(Posted)) {
         let Self { data, control: second, .. } = self;
-        let way = if control { second.as_mut().map(|second| &mut second.way) } else { data.as_mut() };
-        if let Some(way) = way {
-            way.completed(last, each);
+        let rail = if control { second.as_mut().map(|second| &mut second.rail) } else { data.as_mut() };
+        if let Some(rail) = rail {
+            rail.completed(last, each);
         }
     }
 
     /// Of a lost peer, when nothing is posted to it any more: what waits completes, in its order behind what was posted.
-    /// True if somebody is to be told of its loss now.
+    /// True if its loss is to be reported now.
     pub(crate) fn settle(&mut self, done: &mut VecDeque<Arrival>) -> bool {
-        matches!(self.state, State::Lost(_)) && self.ways().all(Way::is_empty) && self.end(done)
+        matches!(self.state, PeerState::Lost(_)) && self.rails().all(Rail::is_empty) && self.end(done)
     }
 
     fn end(&mut self, done: &mut VecDeque<Arrival>) -> bool {

@@ -1,15 +1,15 @@
 //! The memory of the application, registered with the adapter: kept for the next use where that is safe.
 //!
 //! Which registrations are kept, found again, and ended, and which small buffers are worth one, is decided by [`Direct`];
-//! here they are made and ended, and the news of what the application unmaps are brought to it.
+//! here they are made and ended, and it is told what the application unmaps.
 
 use crate::ibv::{Device, Region};
-use crate::watch::Watch;
+use crate::memory_hooks::MemoryHooks;
 use crate::{Access, VerbsError};
 use carrousel_reuse::{
     Acquired, Deregister, Direct, Limits, Path, Policy, RegionId, Registration, Route, Span, Thresholds,
 };
-use carrousel_transport::Keys;
+use carrousel_transport::{Keys, MemoryDomain};
 use rustix::mm::{Advice, madvise};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ enum Means {
     /// The adapter follows what the process maps.
     OnDemand,
     /// The kernel tells what the process unmaps.
-    Watched(Watch),
+    Hooked(MemoryHooks),
     /// Nothing does: memory is registered for each transfer.
     None(String),
     /// For tests that show why that is so: registrations are kept all the same.
@@ -43,7 +43,7 @@ pub struct Registrations {
 /// Registered memory that is in use. It has to be [released](Registrations::release).
 #[derive(Debug)]
 #[must_use = "it has to be released"]
-pub struct Held {
+pub struct MrGuard {
     keys: Keys,
     what: What,
 }
@@ -55,10 +55,10 @@ enum What {
     Own(#[expect(dead_code, reason = "its end is that of the registration")] Region),
 }
 
-/// What was registered is gone, as its pages were unmapped meanwhile.
+/// The pages were unmapped while they were registered.
 struct Stale;
 
-impl Held {
+impl MrGuard {
     /// How the adapter knows the memory.
     pub fn keys(&self) -> Keys {
         self.keys
@@ -74,15 +74,15 @@ impl Registrations {
         } else if device.is_on_demand() && can_populate() {
             Means::OnDemand
         } else {
-            match Watch::start() {
-                Ok(watch) => Means::Watched(watch),
+            match MemoryHooks::start() {
+                Ok(hooks) => Means::Hooked(hooks),
                 Err(error) => Means::None(error.to_string()),
             }
         };
         Self::by(device, means, reuse)
     }
 
-    /// Registrations are kept, and nobody tells what is unmapped: what a test needs that shows what comes of it.
+    /// Keeps registrations without noticing what is unmapped: for a test that shows the stale bytes.
     #[cfg(feature = "stale")]
     #[doc(hidden)]
     pub fn trusting(device: &Arc<Device>) -> Self {
@@ -105,7 +105,7 @@ impl Registrations {
     fn describe_means(&self) -> String {
         match &self.means {
             Means::OnDemand => "registrations are kept: the adapter pages on demand".to_owned(),
-            Means::Watched(_) => "registrations are kept: userfaultfd tells what is unmapped".to_owned(),
+            Means::Hooked(_) => "registrations are kept: userfaultfd tells what is unmapped".to_owned(),
             Means::None(why) => format!("memory is registered for each message: {why}"),
             #[cfg(feature = "stale")]
             Means::Trusting => "registrations are kept, though nothing tells what is unmapped".to_owned(),
@@ -122,18 +122,23 @@ impl Registrations {
     ///
     /// # Errors
     /// When the system refuses.
-    pub unsafe fn acquire(&mut self, start: *mut u8, len: usize, access: Access) -> Result<Held, VerbsError> {
+    pub unsafe fn acquire(
+        &mut self,
+        start: *mut u8,
+        len: usize,
+        access: Access,
+    ) -> Result<MrGuard, VerbsError> {
         // A registration that is kept is for everything. Memory that cannot be written to is not kept.
         let span = Span::new(start.expose_provenance() as u64, len as u64);
         if let Some(span) = span
             && !matches!(self.means, Means::None(_))
-            && let Some(held) = self.find(span)
+            && let Some(guard) = self.find(span)
         {
-            return Ok(held);
+            return Ok(guard);
         }
         // SAFETY: as the caller promises: the region goes with what is returned.
         let region = unsafe { Region::register(&self.device, start, len, access, false)? };
-        Ok(Held { keys: region.keys(), what: What::Own(region) })
+        Ok(MrGuard { keys: region.keys(), what: What::Own(region) })
     }
 
     /// A small transfer is about to be made on this path: its buffer's registration, if it is used often enough to have
@@ -147,7 +152,7 @@ impl Registrations {
     /// As for [`Registrations::acquire`], once there is a registration: with [`Access::Write`] for [`Path::Get`], as the
     /// adapter writes into the buffer, and with [`Access::Read`] for the others.
     #[inline]
-    pub unsafe fn acquire_often_used(&mut self, start: *mut u8, len: usize, path: Path) -> Option<Held> {
+    pub unsafe fn acquire_often_used(&mut self, start: *mut u8, len: usize, path: Path) -> Option<MrGuard> {
         if !self.reuses {
             return None;
         }
@@ -163,7 +168,7 @@ impl Registrations {
     }
 
     /// A registration that is kept; `None` if there can be none.
-    fn find(&mut self, span: Span) -> Option<Held> {
+    fn find(&mut self, span: Span) -> Option<MrGuard> {
         // What was unmapped while it was registered is tried again, as a program may do that all the time not for ever.
         for _ in 0..3 {
             self.catch_up();
@@ -172,8 +177,8 @@ impl Registrations {
             match acquired {
                 Acquired::Hit(id) => return self.usable(id, span),
                 Acquired::Register(id, pages) => {
-                    if let Ok(held) = self.make(id, pages) {
-                        return held;
+                    if let Ok(guard) = self.make(id, pages) {
+                        return guard;
                     }
                 }
                 Acquired::Refused(_) => return None,
@@ -184,17 +189,17 @@ impl Registrations {
 
     /// A registration that was found, and is held: as long as its memory can be used in all ways that it permits.
     #[inline]
-    fn usable(&mut self, id: RegionId, span: Span) -> Option<Held> {
+    fn usable(&mut self, id: RegionId, span: Span) -> Option<MrGuard> {
         // What is pinned stays as it was.
         if matches!(self.means, Means::OnDemand) && !can_be_written(span) {
             return self.spoiled(id, span);
         }
-        self.held(id)
+        self.guard(id)
     }
 
-    /// A registration that was found is of memory that has become read-only: nobody finds it any more.
+    /// A registration that was found is of memory that has become read-only: it is not found again.
     #[cold]
-    fn spoiled(&mut self, id: RegionId, span: Span) -> Option<Held> {
+    fn spoiled(&mut self, id: RegionId, span: Span) -> Option<MrGuard> {
         self.memory.invalidate(span, &mut self.work);
         // It is held, once: since it was found.
         let _ = self.memory.release(id, &mut self.work);
@@ -203,13 +208,13 @@ impl Registrations {
     }
 
     #[inline]
-    fn held(&self, id: RegionId) -> Option<Held> {
+    fn guard(&self, id: RegionId) -> Option<MrGuard> {
         let keys = self.regions.get(id.index as usize)?.as_ref()?.keys();
-        Some(Held { keys, what: What::Kept(id) })
+        Some(MrGuard { keys, what: What::Kept(id) })
     }
 
     /// Makes a registration that was asked for; `None` if that cannot be.
-    fn make(&mut self, id: RegionId, pages: Span) -> Result<Option<Held>, Stale> {
+    fn make(&mut self, id: RegionId, pages: Span) -> Result<Option<MrGuard>, Stale> {
         let Some(region) = self.register(pages) else {
             // It was asked for, and is answered once.
             let _ = self.memory.failed(id);
@@ -223,14 +228,14 @@ impl Registrations {
         self.regions[place] = Some(region);
         let answer = self.memory.registered(id, &mut self.work);
         self.deregister();
-        if answer == Ok(Registration::Usable) { Ok(self.held(id)) } else { Err(Stale) }
+        if answer == Ok(Registration::Usable) { Ok(self.guard(id)) } else { Err(Stale) }
     }
 
     /// Registers whole pages for keeping.
     fn register(&mut self, pages: Span) -> Option<Region> {
-        if let Means::Watched(watch) = &mut self.means {
+        if let Means::Hooked(hooks) = &mut self.means {
             // Before they are registered: what happens to them in between is noticed.
-            watch.cover(pages).ok()?;
+            hooks.cover(pages).ok()?;
         }
         let start = std::ptr::with_exposed_provenance_mut::<u8>(pages.start() as usize);
         let on_demand = matches!(self.means, Means::OnDemand);
@@ -245,12 +250,12 @@ impl Registrations {
         region.ok()
     }
 
-    /// Brings the cache the news.
+    /// Tells the cache what was unmapped.
     #[inline]
     fn catch_up(&mut self) {
-        if let Means::Watched(watch) = &mut self.means {
+        if let Means::Hooked(hooks) = &mut self.means {
             let (memory, work) = (&mut self.memory, &mut self.work);
-            watch.look(|span| memory.invalidate(span, work));
+            hooks.look(|span| memory.invalidate(span, work));
             self.deregister();
         }
     }
@@ -266,12 +271,38 @@ impl Registrations {
     }
 
     /// The memory is no longer used by the adapter.
-    pub fn release(&mut self, held: Held) {
-        if let What::Kept(id) = held.what {
+    pub fn release(&mut self, guard: MrGuard) {
+        if let What::Kept(id) = guard.what {
             // It is held, once: by what is given back here.
             let _ = self.memory.release(id, &mut self.work);
             self.deregister();
         }
+    }
+}
+
+impl MemoryDomain for Registrations {
+    type Registration = MrGuard;
+    type Error = VerbsError;
+
+    unsafe fn register(&mut self, start: *mut u8, len: usize, writable: bool) -> Result<MrGuard, VerbsError> {
+        let access = if writable { Access::Write } else { Access::Read };
+        // SAFETY: as the caller promises.
+        unsafe { self.acquire(start, len, access) }
+    }
+
+    #[inline]
+    unsafe fn register_often_used(&mut self, start: *mut u8, len: usize) -> Option<MrGuard> {
+        // SAFETY: as the caller promises.
+        unsafe { self.acquire_often_used(start, len, Path::EagerBySend) }
+    }
+
+    #[inline]
+    fn keys(&self, registration: &MrGuard) -> Keys {
+        registration.keys()
+    }
+
+    fn release(&mut self, registration: MrGuard) {
+        self.release(registration);
     }
 }
 

@@ -1,9 +1,9 @@
 //! The transport between this rank and its peers on other nodes.
 
 use crate::frame::{self, CREDITS, GOODBYE, NUMBERED, PACKET};
-use crate::ibv::{Completion, Completions, Device, Receives, Shape, Slots};
+use crate::ibv::{BounceBuffers, Completion, Completions, Device, LinkLayer, ReceiveBuffers, Shape};
 use crate::outbound::Out;
-use crate::way::SENDS;
+use crate::rail::SENDS;
 use crate::wireup::{Common, Wireup};
 use crate::{Access, Address, Loss, Registrations, Settings, VerbsError, ready};
 use carrousel_link::{Credits, ORDERED_MAX, Rules};
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Work requests of all peers together, as far as the device can have so many completions.
 const OUTSTANDING: u32 = 8 << 10;
 /// Packets at a time that are too large to be copied into a work request.
-const SLOTS: u32 = 256;
+const BOUNCE_BUFFERS: u32 = 256;
 /// Completions that are taken at once.
 const BATCH: usize = 16;
 /// Between two times at which peers that nothing is posted to are asked whether they live.
@@ -31,7 +31,7 @@ pub struct Verbs {
     // The queue pairs go first: then nothing is posted any more.
     out: Out,
     completions: Arc<Completions>,
-    receives: Receives,
+    receives: ReceiveBuffers,
     device: Arc<Device>,
     eager: u64,
     keep: bool,
@@ -67,14 +67,14 @@ impl Verbs {
         // Not counted are buffers that were read and wait to be posted in a batch: for those the adapter has
         // senders wait, and all are posted when there is nothing else to do (IDLE_POSTS_ALL).
         let window = settings.window.clamp(2, ORDERED_MAX);
-        // By a second way comes a second goodbye.
+        // By a second rail comes a second goodbye.
         let more =
             Credits::<Rules>::buffers(window) - u32::from(window) + u32::from(settings.second().is_some());
         let window = (settings.receives.saturating_sub(more).min(window.into()) as u16).max(2);
-        let receives = Receives::new(device, settings.receives.max(window.into()), size)?;
+        let receives = ReceiveBuffers::new(device, settings.receives.max(window.into()), size)?;
         let completions = Arc::new(Completions::new(device, receives.count() + OUTSTANDING)?);
         let room = completions.capacity().saturating_sub(receives.count()).max(2);
-        let slots = Slots::new(device, SLOTS, size, Access::Own)?;
+        let bounce_buffers = BounceBuffers::new(device, BOUNCE_BUFFERS, size, Access::Own)?;
         let shape = Shape {
             depth: settings.depth.min(device.limits.queue_depth).max(4),
             inline: settings.inline,
@@ -94,7 +94,7 @@ impl Verbs {
             control_service_level: settings.control_service_level,
             patience: settings.patience,
         })?;
-        let out = Out::new(device, ranks, wireup, slots, room);
+        let out = Out::new(device, ranks, wireup, bounce_buffers, room);
         Ok(Self {
             out,
             completions,
@@ -106,6 +106,24 @@ impl Verbs {
             probed: Instant::now(),
             armed: false,
         })
+    }
+
+    /// The device that these settings choose, and what is done with it, in words.
+    ///
+    /// # Errors
+    /// As [`Device::open`].
+    pub fn describe(settings: &Settings) -> Result<String, VerbsError> {
+        let device = Device::open(&settings.choice)?;
+        let layer = match device.link {
+            LinkLayer::InfiniBand => "InfiniBand",
+            LinkLayer::Ethernet => "RoCE",
+        };
+        let (name, port, gid_index) = (device.name(), device.port, device.gid_index);
+        let kept = Registrations::new(&device, settings.keep, settings.reuse).describe();
+        let second =
+            |level| format!("; packets without data go by second queue pairs, of service level {level}");
+        let second = settings.second().map(second).unwrap_or_default();
+        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index}); {kept}{second}"))
     }
 
     /// What peers need to connect.
@@ -195,7 +213,7 @@ impl Verbs {
 #[inline]
 fn received(
     completion: &Completion,
-    receives: &mut Receives,
+    receives: &mut ReceiveBuffers,
     handler: &mut impl Handler<Out>,
     out: &mut Out,
 ) -> Result<(), VerbsError> {
@@ -248,7 +266,7 @@ fn take(from: RankId, frame: &Frame<'_>, handler: &mut impl Handler<Out>, out: &
     handler.arrival(arrival, frame.data, out);
 }
 
-/// Takes a packet that has come by one of two ways, when its turn has come.
+/// Takes a packet that has come by one of two rails, when its turn has come.
 #[cold]
 fn accept_numbered(
     from: RankId,
@@ -270,8 +288,8 @@ fn accept_numbered(
 }
 
 impl Out {
-    /// Reports losses, then completions: a completion cannot say that it is one of a failure, so whoever is told of it has
-    /// to know of the loss. What is posted meanwhile has to wait for the next time.
+    /// Reports losses, then completions: a completion cannot say that it is one of a failure, so the loss
+    /// has to be known by then. What is posted meanwhile has to wait for the next time.
     #[cold]
     fn report<H: Handler<Self>>(&mut self, handler: &mut H) -> usize {
         let mut count = 0;
@@ -298,7 +316,7 @@ impl Transport for Verbs {
 
     fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
         let Self { out, completions, receives, .. } = self;
-        let mut count = out.hear();
+        let mut count = out.poll_wireup();
         let mut room = [const { MaybeUninit::<Completion>::uninit() }; BATCH];
         let taken = completions.poll(&mut room).and_then(|taken| {
             for completion in taken {

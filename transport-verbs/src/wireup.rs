@@ -1,11 +1,11 @@
 //! A thread that makes connections, so that a rank that computes can be connected to.
 //!
 //! It owns the datagram queue and one [`Handshake`] for each peer, makes queue pairs and connects them, and tells the rank
-//! by [`News`]; the rank looks at one word to know whether there are any. The thread sleeps unless a datagram comes,
+//! by [`WireupEvent`]; the rank looks at one word to know whether there are any. The thread sleeps unless a datagram comes,
 //! a connection is asked for, the device has something to say, or an answer is overdue.
 
-use crate::hello::{Bytes, Told};
 use crate::ibv::{Completions, Datagrams, Device, DeviceEvent, QueuePair, ReceiveQueue, Shape};
+use crate::wireup_message::{Bytes, WireupMessage};
 use crate::{Address, Loss, VerbsError, ready};
 use carrousel_link::{Handshake, Progress, Rules};
 use carrousel_transport::RankId;
@@ -23,9 +23,9 @@ use std::time::{Duration, Instant};
 /// Between two times at which a peer is told again: many times what an answer takes.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What the thread tells the rank.
+/// An event of the thread, for the rank.
 #[derive(Debug)]
-pub(crate) enum News {
+pub(crate) enum WireupEvent {
     /// A queue pair is being connected to this peer, and maybe a second one: packets may come.
     Made { rank: RankId, pair: Arc<QueuePair>, control: Option<Arc<QueuePair>>, window: u16 },
     /// Packets may be sent to it.
@@ -36,12 +36,12 @@ pub(crate) enum News {
     PairFailed(u32),
     /// The queue pair of this number is at its end, as its peer has asked for what it does not do.
     PairRefuses(u32),
-    /// Nothing goes any more.
+    /// The device has failed.
     DeviceFailed(String),
 }
 
-/// What the rank tells the thread.
-enum Wish {
+/// A request of the rank, for the thread.
+enum WireupRequest {
     Connect(RankId, Address),
     /// A packet of this peer has come before it was known to be up.
     Received(RankId),
@@ -70,12 +70,12 @@ pub(crate) struct Common {
 /// The rank's side of the thread.
 #[derive(Debug)]
 pub(crate) struct Wireup {
-    wishes: Sender<Wish>,
-    news: Receiver<News>,
+    requests: Sender<WireupRequest>,
+    events: Receiver<WireupEvent>,
     count: Arc<AtomicUsize>,
     seen: usize,
     wake: Arc<OwnedFd>,
-    /// Readable when there are news.
+    /// Readable when there are events.
     bell: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
     address: Address,
@@ -95,27 +95,27 @@ impl Wireup {
             Ok(Arc::new(fd.map_err(|why| system("waking a thread")(why.into()))?))
         };
         let (wake, bell) = (bell()?, bell()?);
-        let (wishes, wished) = channel();
-        let (tell, news) = channel();
+        let (requests, requested) = channel();
+        let (sender, events) = channel();
         let count = Arc::new(AtomicUsize::new(0));
-        let told = Teller { tell, count: Arc::clone(&count), bell: Arc::clone(&bell) };
-        let mut maker = Maker {
+        let events_out = EventSender { sender, count: Arc::clone(&count), bell: Arc::clone(&bell) };
+        let mut maker = WireupThread {
             common,
             datagrams,
             peers: BTreeMap::new(),
             gone: BTreeSet::new(),
-            told,
+            events: events_out,
             random: random >> 32,
         };
         let woken = Arc::clone(&wake);
         let work = move || {
-            if let Err(error) = maker.run(&wished, &woken) {
-                maker.told.tell(News::DeviceFailed(error.to_string()));
+            if let Err(error) = maker.run(&requested, &woken) {
+                maker.events.send(WireupEvent::DeviceFailed(error.to_string()));
             }
         };
         let thread = std::thread::Builder::new().name("carrousel-wireup".to_owned()).spawn(work);
         let thread = Some(thread.map_err(system("a thread that makes connections"))?);
-        Ok(Self { wishes, news, count, seen: 0, wake, bell, thread, address })
+        Ok(Self { requests, events, count, seen: 0, wake, bell, thread, address })
     }
 
     /// Where peers reach it.
@@ -123,24 +123,24 @@ impl Wireup {
         self.address
     }
 
-    /// Asks for a connection; [`News`] follow.
+    /// Asks for a connection; [`WireupEvent`] follow.
     pub(crate) fn connect(&self, rank: RankId, address: Address) {
-        self.wish(Wish::Connect(rank, address));
+        self.request(WireupRequest::Connect(rank, address));
     }
 
     /// A packet of a peer has come that is not known to be up.
     #[cold]
     pub(crate) fn received(&self, rank: RankId) {
-        self.wish(Wish::Received(rank));
+        self.request(WireupRequest::Received(rank));
     }
 
-    fn wish(&self, wish: Wish) {
+    fn request(&self, request: WireupRequest) {
         // A thread that has ended has said why.
-        let _ = self.wishes.send(wish);
+        let _ = self.requests.send(request);
         ring(&self.wake);
     }
 
-    /// Readable when there are news.
+    /// Readable when there are events.
     pub(crate) fn bell(&self) -> &OwnedFd {
         &self.bell
     }
@@ -150,20 +150,20 @@ impl Wireup {
         silence(&self.bell);
     }
 
-    /// The next news, if there are any. One load of a word if there are none.
+    /// The next event, if there is one. One load of a word if there is none.
     #[inline]
-    pub(crate) fn news(&mut self) -> Option<News> {
+    pub(crate) fn next_event(&mut self) -> Option<WireupEvent> {
         if self.count.load(Ordering::Acquire) == self.seen {
             return None;
         }
         self.seen = self.seen.wrapping_add(1);
-        self.news.recv().ok()
+        self.events.recv().ok()
     }
 }
 
 impl Drop for Wireup {
     fn drop(&mut self) {
-        self.wish(Wish::Stop);
+        self.request(WireupRequest::Stop);
         if let Some(thread) = self.thread.take() {
             // That it has panicked was printed.
             let _ = thread.join();
@@ -181,17 +181,17 @@ fn silence(bell: &OwnedFd) {
     let _ = rustix::io::read(bell, &mut [0; 8]);
 }
 
-struct Teller {
-    tell: Sender<News>,
+struct EventSender {
+    sender: Sender<WireupEvent>,
     count: Arc<AtomicUsize>,
     bell: Arc<OwnedFd>,
 }
 
-impl Teller {
-    fn tell(&self, news: News) {
+impl EventSender {
+    fn send(&self, event: WireupEvent) {
         // The rank may have gone.
-        if self.tell.send(news).is_ok() {
-            // Behind the news: whoever sees the count finds them.
+        if self.sender.send(event).is_ok() {
+            // Behind the event: a rank that sees the count finds it.
             self.count.fetch_add(1, Ordering::Release);
             ring(&self.bell);
         }
@@ -199,7 +199,7 @@ impl Teller {
 }
 
 /// One connection that is being made, or was: a peer that was not answered asks again.
-struct Making {
+struct PendingConnection {
     handshake: Handshake<Rules>,
     pair: Arc<QueuePair>,
     control: Option<Arc<QueuePair>>,
@@ -207,20 +207,20 @@ struct Making {
     due: Instant,
 }
 
-struct Maker {
+struct WireupThread {
     common: Common,
     datagrams: Datagrams,
-    peers: BTreeMap<RankId, Making>,
+    peers: BTreeMap<RankId, PendingConnection>,
     /// Peers that have not answered, or for which the system has refused what a connection needs. They are lost: what they
     /// tell now comes too late. A new queue pair would be of no use to them, as they may be connected to the one that has
     /// gone (GIVEN_UP_STAYS).
     gone: BTreeSet<RankId>,
-    told: Teller,
+    events: EventSender,
     random: u64,
 }
 
-impl Maker {
-    fn run(&mut self, wished: &Receiver<Wish>, wake: &OwnedFd) -> Result<(), VerbsError> {
+impl WireupThread {
+    fn run(&mut self, requested: &Receiver<WireupRequest>, wake: &OwnedFd) -> Result<(), VerbsError> {
         // Whether something has come that was not taken, and is not announced again.
         let mut has_more = false;
         loop {
@@ -230,25 +230,25 @@ impl Maker {
             if ready[0] {
                 silence(wake);
             }
-            for wish in wished.try_iter() {
-                match wish {
-                    Wish::Connect(rank, address) => self.begin(rank, address),
-                    Wish::Received(rank) => {
+            for request in requested.try_iter() {
+                match request {
+                    WireupRequest::Connect(rank, address) => self.begin(rank, address),
+                    WireupRequest::Received(rank) => {
                         if let Some(making) = self.peers.get_mut(&rank) {
                             let progress = making.handshake.received();
                             self.proceed(rank, progress, None);
                         }
                     }
-                    Wish::Stop => return Ok(()),
+                    WireupRequest::Stop => return Ok(()),
                 }
             }
             if ready[1] {
                 self.datagrams.noticed()?;
             }
-            let mut told = Vec::new();
-            has_more = self.datagrams.take(|datagram| told.extend(Told::read(datagram)))?;
-            for told in told {
-                self.hear(&told);
+            let mut messages = Vec::new();
+            has_more = self.datagrams.take(|datagram| messages.extend(WireupMessage::read(datagram)))?;
+            for message in messages {
+                self.receive(&message);
             }
             if ready[2] {
                 self.listen();
@@ -257,7 +257,7 @@ impl Maker {
         }
     }
 
-    /// Waits until something has come, and says from where.
+    /// Waits until one of its sources has something, and says which.
     fn sleep(&self, wake: &OwnedFd, until: Option<Instant>) -> Result<[bool; 3], VerbsError> {
         let rest = until.map(|until| until.saturating_duration_since(Instant::now()));
         let fds = [wake.as_fd(), self.datagrams.readable(), self.common.device.events()];
@@ -271,10 +271,16 @@ impl Maker {
 
     /// Makes the queue pairs for a connection, and has its handshake begin with what it says. If there can be none, only
     /// this peer is lost.
-    fn make(&mut self, rank: RankId, address: Address, handshake: Handshake<Rules>) -> Option<&mut Making> {
+    fn make(
+        &mut self,
+        rank: RankId,
+        address: Address,
+        handshake: Handshake<Rules>,
+    ) -> Option<&mut PendingConnection> {
         match self.make_pairs() {
             Ok((pair, control)) => {
-                let making = Making { handshake, pair, control, address, due: Instant::now() + TICK };
+                let making =
+                    PendingConnection { handshake, pair, control, address, due: Instant::now() + TICK };
                 Some(self.peers.entry(rank).insert_entry(making).into_mut())
             }
             Err(error) => {
@@ -314,42 +320,42 @@ impl Maker {
 
     /// There is no connection to this peer, and there will be none.
     fn give_up(&mut self, rank: RankId, loss: Loss) {
-        self.told.tell(News::Failed(rank, loss));
+        self.events.send(WireupEvent::Failed(rank, loss));
         self.peers.remove(&rank);
         self.gone.insert(rank);
     }
 
-    /// A peer tells.
-    fn hear(&mut self, told: &Told) {
-        let rank = told.from;
+    /// A message of a peer.
+    fn receive(&mut self, message: &WireupMessage) {
+        let rank = message.from;
         let Common { me, ranks, .. } = self.common;
-        if told.to != me || rank == me || rank.0 >= ranks || self.gone.contains(&rank) {
+        if message.to != me || rank == me || rank.0 >= ranks || self.gone.contains(&rank) {
             return;
         }
         let making = if self.peers.contains_key(&rank) {
             self.peers.get_mut(&rank)
         } else {
-            self.make(rank, told.address, Handshake::asked(self.ticks()))
+            self.make(rank, message.address, Handshake::asked(self.ticks()))
         };
         if let Some(making) = making {
-            let progress = making.handshake.told(told.hello);
-            self.proceed(rank, progress, Some(told));
+            let progress = making.handshake.told(message.hello);
+            self.proceed(rank, progress, Some(message));
         }
     }
 
     /// Carries out what a handshake says.
-    fn proceed(&mut self, rank: RankId, progress: Progress, told: Option<&Told>) {
+    fn proceed(&mut self, rank: RankId, progress: Progress, message: Option<&WireupMessage>) {
         let Some(making) = self.peers.get_mut(&rank) else { return };
         let Common { me, window, .. } = self.common;
-        if let (true, Some(told)) = (progress.connect, told) {
-            // Before the peer can know of it: its packets find somebody who knows theirs.
+        if let (true, Some(message)) = (progress.connect, message) {
+            // Before the peer can know of it: the rank knows the queue pair when its packets come.
             let pair = Arc::clone(&making.pair);
             // There is a second one only if the peer has one, too.
-            let second = making.control.take().zip(told.control);
+            let second = making.control.take().zip(message.control);
             making.control = second.as_ref().map(|(control, _)| Arc::clone(control));
             let control = making.control.clone();
-            self.told.tell(News::Made { rank, pair, control, window: window.min(told.window) });
-            let connected = making.pair.connect(&told.ends);
+            self.events.send(WireupEvent::Made { rank, pair, control, window: window.min(message.window) });
+            let connected = making.pair.connect(&message.ends);
             let connected =
                 connected.and_then(|()| second.map_or(Ok(()), |(pair, ends)| pair.connect(&ends)));
             if let Err(error) = connected {
@@ -357,7 +363,7 @@ impl Maker {
             }
         }
         if progress.up {
-            self.told.tell(News::Up(rank));
+            self.events.send(WireupEvent::Up(rank));
         }
         if progress.give_up {
             return self.give_up(rank, Loss::NoAnswer);
@@ -365,14 +371,14 @@ impl Maker {
         if let Some(hello) = progress.tell {
             let address = self.datagrams.address();
             let (ends, control) = (making.pair.ends(), making.control.as_ref().map(|pair| pair.ends()));
-            let told = Told { from: me, to: rank, address, ends, control, window, hello };
+            let message = WireupMessage { from: me, to: rank, address, ends, control, window, hello };
             let to = making.address;
             // What cannot be sent is lost, like any other.
-            let _ = self.datagrams.send(&to, zerocopy::IntoBytes::as_bytes(&Bytes::from(&told)));
+            let _ = self.datagrams.send(&to, zerocopy::IntoBytes::as_bytes(&Bytes::from(&message)));
         }
     }
 
-    /// Tells again what was not answered.
+    /// Repeats messages that were not answered.
     fn tick(&mut self) {
         let now = Instant::now();
         let due: Vec<RankId> = self
@@ -389,15 +395,15 @@ impl Maker {
         }
     }
 
-    /// The device has something to say.
+    /// An event of the device.
     fn listen(&mut self) {
         let device = &self.common.device;
         match device.event() {
             Some(DeviceEvent::Fatal(why)) => {
-                self.told.tell(News::DeviceFailed(format!("{}: {why}", device.name())))
+                self.events.send(WireupEvent::DeviceFailed(format!("{}: {why}", device.name())))
             }
-            Some(DeviceEvent::Pair(number)) => self.told.tell(News::PairFailed(number)),
-            Some(DeviceEvent::PairRefuses(number)) => self.told.tell(News::PairRefuses(number)),
+            Some(DeviceEvent::Pair(number)) => self.events.send(WireupEvent::PairFailed(number)),
+            Some(DeviceEvent::PairRefuses(number)) => self.events.send(WireupEvent::PairRefuses(number)),
             Some(DeviceEvent::Other) | None => {}
         }
     }

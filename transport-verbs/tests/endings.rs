@@ -3,7 +3,7 @@
 
 mod fake;
 
-use carrousel_transport::{Arrival, Context, Handle, Packet, RankId, Tag, Transport};
+use carrousel_transport::{Arrival, Context, Handle, Packet, RankId, Tag, Transport, ZcopySource};
 use carrousel_transport_verbs::{Loss, Settings};
 use fake::{Adapter, End, Event, Reports, drive, meet};
 use std::time::Duration;
@@ -46,7 +46,13 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         Adapter(2).stall(true);
         let (data, name) = ([7; 16], 5);
         let packet = Packet::Eager { tag: Tag(5), data: None, len: data.len() as u64 };
-        assert!(own.verbs.out().lend(RankId(1), Context::MESSAGES, &packet, &data, (1, name)));
+        assert!(own.verbs.out().send_zcopy(
+            RankId(1),
+            Context::MESSAGES,
+            &packet,
+            &data,
+            ZcopySource { key: 1, name }
+        ));
         // Not all of them are posted.
         (0..3).for_each(|_| own.write_nothing(1));
         (0..3).for_each(|_| own.read_nothing(1));
@@ -56,11 +62,11 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         }
         let mut reports = Reports::default();
         own.verbs.poll(&mut reports);
-        assert_eq!((reports.0.len(), own.verbs.out().returned()), (0, None));
+        assert_eq!((reports.0.len(), own.verbs.out().zcopy_done()), (0, None));
         Adapter(2).say(Event::Fatal);
         reports.hear(&mut own, 7);
         assert_eq!(reports.0, [&[Arrival::Lost(RankId(1))][..], &[WRITTEN; 3], &[READ; 3]].concat());
-        assert_eq!(own.verbs.out().returned(), Some(name));
+        assert_eq!(own.verbs.out().zcopy_done(), Some(name));
         assert!(!own.verbs.is_busy(), "nobody waits for what does not come");
         // A peer that is to be connected to now is lost, too.
         own.verbs.out().connect(RankId(2), &other.verbs.address());
@@ -71,7 +77,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         // What comes all the same comes too late.
         Adapter(2).stall(false);
         while own.verbs.poll(&mut reports) > 0 {}
-        assert_eq!((reports.0.len(), own.verbs.out().returned()), (9, None));
+        assert_eq!((reports.0.len(), own.verbs.out().zcopy_done()), (9, None));
     }
 }
 

@@ -5,7 +5,7 @@
 mod fake;
 
 use carrousel_transport::{RankId, Transport};
-use carrousel_transport_verbs::{Choice, Device, Settings, VerbsError};
+use carrousel_transport_verbs::{Choice, Device, Settings, Verbs, VerbsError};
 use fake::{Adapter, End, Layer, Port, Way, Ways, drive, meet};
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ fn choice(adapter: Adapter, port: Option<u8>, gid_index: Option<u8>) -> Settings
 
 /// What is chosen, or why nothing can be.
 fn describe(settings: &Settings) -> Result<String, String> {
-    let told = Device::describe(settings).map_err(|error| error.to_string())?;
+    let told = Verbs::describe(settings).map_err(|error| error.to_string())?;
     Ok(told.split(';').next().unwrap_or_default().to_owned())
 }
 

@@ -4,9 +4,9 @@
 mod fake;
 
 use allocation_counter::measure;
-use carrousel::{Error, in_one_thread_apart};
-use carrousel_transport_verbs::{Device, Settings};
-use fake::{Adapter, Pair};
+use carrousel::Error;
+use carrousel_transport_verbs::Settings;
+use fake::{Adapter, RankPair, apart};
 use std::time::Duration;
 
 const WARM_UP: u64 = 600;
@@ -15,7 +15,7 @@ const MESSAGES: u64 = 5_000;
 #[test]
 fn a_message_that_is_lent_costs_no_more_doorbells_and_allocations() {
     for (adapter, lends) in [(Adapter(0), false), (Adapter(1), true)] {
-        let pair = Pair::new(adapter, lends);
+        let pair = RankPair::new(adapter, lends);
         let (mut data, mut came) = (vec![0; 4 << 10], vec![0; 4 << 10]);
         let before = adapter.registered().on_demand;
         let mut message = |count: u64| {
@@ -43,8 +43,7 @@ fn who_waits_for_a_peer_that_cannot_be_reached_hears_of_it() {
     let mut settings = Settings::default();
     settings.patience = Duration::from_millis(50);
     settings.choice.device = Some(Adapter(2).name());
-    let device = Device::open(&settings.choice).expect("there is such an adapter");
-    let ranks = in_one_thread_apart(2, &device, &settings).expect("they can be set up");
+    let ranks = apart(&settings);
     Adapter(2).cut();
     for rank in ranks {
         let peer = 1 - rank.rank();

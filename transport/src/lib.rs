@@ -109,19 +109,24 @@
 //! assert!(!ordered(Operation::Read, Operation::Send(Lane::Back), false));
 //! ```
 #![no_std]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
 
 extern crate alloc;
 
 mod atomic;
 pub mod conformance;
 mod contract;
+mod memory_domain;
+mod network;
 
 pub use atomic::{Atomic, AtomicOp, AtomicsUnsupportedError};
 
 pub use carrousel_matching::{Context, Handle, RankId, Tag};
 pub use carrousel_rendezvous::{Lane, LineId, Memory, Packet, wire};
 pub use contract::{Arrival, Handler, Keys, OnlyKeys, Outbound, Payload, Read, Regions, Transport, Write};
+pub use memory_domain::MemoryDomain;
+pub use network::{Network, NetworkOut, ZcopySource};
 
 /// An operation that one rank posts to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

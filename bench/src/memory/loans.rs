@@ -3,9 +3,8 @@
 use super::{Adapter, MemoryError, repeated, us_since};
 use crate::Budget;
 use crate::statistics::Summary;
-use carrousel::{Communicator, Error, in_one_thread_apart};
+use carrousel::{Communicator, Error};
 use carrousel_reuse::{Policy, Thresholds};
-use carrousel_transport_verbs::Settings;
 use std::thread;
 use std::time::Instant;
 
@@ -63,10 +62,7 @@ struct Pair(Vec<Communicator>);
 
 impl Pair {
     fn new(adapter: &Adapter, bytes_max: usize, reuse: Option<Policy>) -> Result<Self, Error> {
-        let mut settings = Settings::default();
-        settings.eager = bytes_max as u64;
-        settings.reuse = reuse;
-        in_one_thread_apart(2, &adapter.device, &settings).map(Self)
+        adapter.ranks(bytes_max, reuse).map(Self)
     }
 
     /// Sends a message, and returns when it has come and its memory may be changed.

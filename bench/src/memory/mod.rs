@@ -1,19 +1,19 @@
 //! What memory costs, in one process and without a job: registering it with an adapter, copying it, and looking
 //! for a registration.
 
+mod adapter;
 mod copies;
 mod loans;
 mod registration;
 mod reuse;
 
+pub use adapter::Adapter;
 pub use registration::{REGISTERED_SIZES, RegistrationCost, registration_costs};
 pub use reuse::{ClassCosts, reuse_costs, thresholds};
 
 use crate::Budget;
 use crate::statistics::Summary;
-use carrousel_transport_verbs::{Choice, Device, VerbsError};
 use memmap2::MmapMut;
-use std::sync::Arc;
 use std::time::Instant;
 use thiserror::Error;
 
@@ -26,7 +26,7 @@ const PAGE: usize = 4096;
 pub enum MemoryError {
     /// No adapter can be used.
     #[error("memory cannot be registered: {0}")]
-    NoAdapter(#[source] VerbsError),
+    NoAdapter(String),
     /// An adapter does not take the memory.
     #[error("{adapter} does not register {bytes} bytes: {why}")]
     Refused {
@@ -35,8 +35,7 @@ pub enum MemoryError {
         /// Of how many bytes.
         bytes: usize,
         /// What the system says.
-        #[source]
-        why: VerbsError,
+        why: String,
     },
     /// An adapter does not reach itself.
     #[error("{adapter} sends no messages: {why}")]
@@ -55,42 +54,9 @@ pub enum MemoryError {
     },
 }
 
-/// An adapter with which memory can be registered.
-#[derive(Debug)]
-pub struct Adapter {
-    device: Arc<Device>,
-}
-
-impl Adapter {
-    /// The one that the transport would take.
-    ///
-    /// # Errors
-    /// When no adapter can be used.
-    pub fn open(choice: &Choice) -> Result<Self, MemoryError> {
-        let device = Device::open(choice).map_err(MemoryError::NoAdapter)?;
-        Ok(Self { device })
-    }
-
-    /// All that can be used, or the one that is chosen by its name.
-    ///
-    /// # Errors
-    /// When there is no adapter.
-    pub fn all(choice: &Choice) -> Result<Vec<Self>, MemoryError> {
-        if choice.device.is_some() {
-            return Self::open(choice).map(|one| vec![one]);
-        }
-        let names = Device::names().map_err(MemoryError::NoAdapter)?;
-        let named = |name| Self::open(&Choice { device: Some(name), ..choice.clone() });
-        let (open, failed): (Vec<_>, Vec<_>) = names.into_iter().map(named).partition(Result::is_ok);
-        match failed.into_iter().next() {
-            Some(Err(why)) if open.is_empty() => Err(why),
-            _ => Ok(open.into_iter().flatten().collect()),
-        }
-    }
-
-    /// As `ibv_devices` names it.
-    pub fn name(&self) -> &str {
-        self.device.name()
+impl MemoryError {
+    fn no_adapter(why: impl ToString) -> Self {
+        Self::NoAdapter(why.to_string())
     }
 }
 

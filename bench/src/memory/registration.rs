@@ -3,7 +3,6 @@
 use super::{Adapter, MemoryError, copies, repeated, touched, us_since};
 use crate::Budget;
 use crate::statistics::Summary;
-use carrousel_transport_verbs::Trial;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -66,14 +65,7 @@ pub(super) fn time(
     let mut memory = touched(bytes)?;
     repeated(budget, || {
         let begins = Instant::now();
-        let trial = Trial::new(&adapter.device, &mut memory).map_err(|why| MemoryError::Refused {
-            adapter: adapter.name().to_owned(),
-            bytes,
-            why,
-        })?;
-        let begun = us_since(begins);
-        let ends = Instant::now();
-        trial.end();
+        let (begun, ends) = adapter.register(&mut memory, || (us_since(begins), Instant::now()))?;
         Ok(match part {
             Part::Begin => begun,
             Part::End => us_since(ends),

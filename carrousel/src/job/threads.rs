@@ -2,10 +2,10 @@
 
 use crate::shared::Shared;
 use crate::{CallSite, Communicator, Error};
-use carrousel_engine::{Endpoint, LocalJob, check_usage_of_build};
+use carrousel_engine::{AnyNetwork, Endpoint, LocalJob, check_usage_of_build};
+use carrousel_rank::RankId;
 use carrousel_transport_shm::Settings;
-use carrousel_transport_verbs as verbs;
-use std::sync::{Arc, Barrier};
+use std::sync::Barrier;
 use std::thread;
 
 /// The communicator of all ranks, at an endpoint.
@@ -33,18 +33,23 @@ pub fn in_one_thread_over(ranks: u32, settings: Settings) -> Result<Vec<Communic
     (0..ranks).map(|me| Ok(world(job.shm(me, settings)?))).collect()
 }
 
-/// As [`in_one_thread`], of ranks that share no memory, and reach each other through an adapter.
+/// As [`in_one_thread`], of ranks that share no memory, and reach each other through the network that `network` makes for
+/// each rank.
 ///
 /// # Errors
-/// As [`in_one_thread`].
+/// As [`in_one_thread`], and when a network cannot be made.
 #[doc(hidden)]
-pub fn in_one_thread_apart(
+pub fn in_one_thread_apart<E: ToString>(
     ranks: u32,
-    device: &Arc<verbs::Device>,
-    settings: &verbs::Settings,
+    mut network: impl FnMut(RankId) -> Result<AnyNetwork, E>,
 ) -> Result<Vec<Communicator>, Error> {
     let job = LocalJob::new(ranks);
-    (0..ranks).map(|me| Ok(world(job.verbs(me, device, settings)?))).collect()
+    let mut rank = |me: u32| {
+        let network =
+            network(RankId(me)).map_err(|error| carrousel_engine::Error::Memory(error.to_string()))?;
+        Ok(world(job.apart(me, network)?))
+    };
+    (0..ranks).map(&mut rank).collect()
 }
 
 /// Runs `body` as `ranks` ranks, each a thread of this process, and returns what each returns.

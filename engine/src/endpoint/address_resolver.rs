@@ -3,9 +3,9 @@
 use super::first_error::FirstErrors;
 use super::transports::Transports;
 use crate::Error;
+use crate::backends::shm::{self, ConnectError};
 use carrousel_rank::RankId;
-use carrousel_transport_shm::{self as shm, ConnectError};
-use carrousel_transport_verbs as verbs;
+use carrousel_transport::NetworkOut;
 use std::fmt;
 
 /// Looks up the address that a rank has published: the one for its node and, after a space, the one for other nodes, if
@@ -68,9 +68,7 @@ impl AddressResolver {
                 if net.is_empty() {
                     return Err(fail(&"it has no transport between nodes"));
                 }
-                let address: verbs::Address = net.parse().map_err(|error: verbs::BadAddress| fail(&error))?;
-                out.connect(rank, &address);
-                Ok(())
+                out.connect(rank, net).map_err(|error| fail(&error))
             }
             _ => {
                 let address: shm::Address = shm.parse().map_err(|error: shm::AddressError| fail(&error))?;

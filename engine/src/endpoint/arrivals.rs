@@ -3,14 +3,13 @@
 use super::driver::Driver;
 use super::registry::Registry;
 use super::transports::Transports;
+use crate::backends::{AnyNetworkOut, NetworkHandler, shm};
 use carrousel_transport::{Arrival, Handler, Payload};
-use carrousel_transport_shm as shm;
-use carrousel_transport_verbs as verbs;
 
 /// Handles arrivals from the ranks of this node.
 pub(super) struct FromShm<'a> {
     pub(super) driver: &'a mut Driver,
-    pub(super) net: Option<&'a mut verbs::Out>,
+    pub(super) net: Option<AnyNetworkOut<'a>>,
 }
 
 impl Handler<shm::Out> for FromShm<'_> {
@@ -23,7 +22,7 @@ impl Handler<shm::Out> for FromShm<'_> {
 
     #[inline]
     fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut shm::Out) {
-        let transports = &mut Transports { shm: out, net: self.net.as_deref_mut() };
+        let transports = &mut Transports { shm: out, net: self.net.as_mut().map(AnyNetworkOut::reborrow) };
         self.driver.arrival(arrival, data, transports);
     }
 }
@@ -34,7 +33,7 @@ pub(super) struct FromNet<'a> {
     pub(super) shm: &'a mut shm::Out,
 }
 
-impl Handler<verbs::Out> for FromNet<'_> {
+impl NetworkHandler for FromNet<'_> {
     type Regions = Registry;
 
     #[inline]
@@ -43,7 +42,7 @@ impl Handler<verbs::Out> for FromNet<'_> {
     }
 
     #[inline]
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut verbs::Out) {
+    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: AnyNetworkOut<'_>) {
         let transports = &mut Transports { shm: self.shm, net: Some(out) };
         self.driver.arrival(arrival, data, transports);
     }

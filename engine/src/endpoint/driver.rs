@@ -14,7 +14,7 @@ use carrousel_rank::{
     Work,
 };
 use carrousel_trace::Recorder;
-use carrousel_transport::{Arrival, Payload, Read, Regions, Write};
+use carrousel_transport::{Arrival, NetworkOut, Payload, Read, Regions, Write, ZcopySource};
 use std::collections::{HashMap, VecDeque};
 
 /// A message, write or read of this process to itself, which the rank has not been told of yet.
@@ -156,8 +156,8 @@ impl Resources {
             && let Some(key) = self.registry.offered(memory)
             && let Some(net) = transports.net_to(to)
         {
-            if net.lend(to, context, &packet, data, (key, memory.key)) {
-                self.registry.lend(memory.key);
+            if net.send_zcopy(to, context, &packet, data, ZcopySource { key, name: memory.key }) {
+                self.registry.begin_zcopy(memory.key);
             }
         } else {
             transports.send(to, context, &packet, data);

@@ -38,10 +38,12 @@ use self::first_error::FirstErrors;
 use self::pending::{Known, Pending, What};
 use self::reductions::Reductions;
 use self::registry::Registry;
-use self::transports::{Net, Transports};
+use self::transports::Transports;
 use self::unexpected::UnexpectedBuffers;
 use self::wait_strategy::SlowPathTimer;
 use crate::Error;
+use crate::backends::AnyNetwork;
+use crate::backends::shm::{Node, NodeError, Settings};
 use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
 use carrousel_options::CheckUsage;
@@ -50,9 +52,7 @@ use carrousel_rank::{
     Rank, RankId, Receive, Source, Status, TagSelector,
 };
 use carrousel_trace::TraceEnd;
-use carrousel_transport::Transport;
-use carrousel_transport_shm::{Node, NodeError, Settings};
-use carrousel_transport_verbs::Verbs;
+use carrousel_transport::{NetworkOut, Transport};
 use std::collections::VecDeque;
 
 /// Which rank this process is, and which ranks share its node.
@@ -80,7 +80,7 @@ pub struct Found {
 /// A rank, its memory and its transports. No MPI names, no lifetimes: memory is lent to it by pointer and length.
 pub struct Endpoint {
     node: Node,
-    net: Net,
+    net: Option<AnyNetwork>,
     /// Why there is no transport to other nodes, if there is none.
     why_near: Option<String>,
     driver: Driver,
@@ -121,19 +121,19 @@ impl Endpoint {
         topology: &NodeTopology,
         options: &Options,
         settings: Settings,
-        net: Result<Option<Verbs>, String>,
+        net: Result<Option<AnyNetwork>, String>,
         reuse_blocking: bool,
         look_up: LookUp,
     ) -> Result<Self, NodeError> {
         let node = Node::new(topology.me, &topology.neighbours, settings)?;
         let (net, why_near) = match net {
-            Ok(net) => (net.map(Box::new), None),
+            Ok(net) => (net, None),
             Err(why) => (None, Some(why)),
         };
-        let largest = net.as_ref().map_or(u64::MAX, |net| net.largest_eager());
+        let largest = net.as_ref().map_or(u64::MAX, AnyNetwork::largest_eager);
         let eager_threshold = options.eager_threshold.min(node.largest_eager()).min(largest);
         let options = Options { eager_threshold, ..*options };
-        let registry = Registry::over(net.as_ref().map(|net| net.registrations()));
+        let registry = Registry::over(net.as_ref().map(AnyNetwork::memory_domain));
         let resources = Resources {
             me: topology.me,
             registry,
@@ -387,15 +387,15 @@ impl Endpoint {
 
     #[inline]
     fn is_complete(&self, request: Handle) -> bool {
-        self.driver.rank.is_complete(request) && !self.is_lent(self.pending.key(request))
+        self.driver.rank.is_complete(request) && !self.is_zcopy_in_flight(self.pending.key(request))
     }
 
     /// Whether the adapter still reads the memory of a request, which is registered under `key`: the message is complete,
     /// but the buffer is not the application's yet (rule COMPLETES_LOCALLY).
     #[inline(always)]
-    fn is_lent(&self, key: u32) -> bool {
+    fn is_zcopy_in_flight(&self, key: u32) -> bool {
         let registry = &self.driver.resources.registry;
-        registry.lends() && registry.is_lent(key)
+        registry.has_zcopy_in_flight() && registry.is_zcopy_in_flight(key)
     }
 
     /// The call site that started a request, which has not been ended.
@@ -431,7 +431,7 @@ impl Endpoint {
     ) -> Option<Result<T, BoxedError>> {
         let ended = match self.driver.rank.status(request) {
             Ok(None) => return None,
-            Ok(Some(_)) if PENDING && self.is_lent(self.pending.key(request)) => return None,
+            Ok(Some(_)) if PENDING && self.is_zcopy_in_flight(self.pending.key(request)) => return None,
             Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
             Ok(Some(status)) => {
                 let status = *status;
@@ -460,7 +460,7 @@ impl Endpoint {
     #[cold]
     fn gone(&mut self, rank: RankId) -> BoxedError {
         let lost = || {
-            let net = self.net.as_mut().and_then(|net| net.out().loss_of(rank)).map(ToString::to_string);
+            let net = self.net.as_mut().and_then(|net| net.out().loss_of(rank).map(ToString::to_string));
             let shm = || self.node.out().loss_of(rank).map(ToString::to_string);
             Error::PeerLost { rank: rank.0, why: net.or_else(shm) }
         };
@@ -501,7 +501,7 @@ impl Endpoint {
         self.drain(site);
         if result.is_ok() {
             self.node.finish();
-            self.net.iter_mut().for_each(|net| net.finish());
+            self.net.iter_mut().for_each(AnyNetwork::finish);
             self.drain(site);
         }
         // Otherwise the barrier has failed, and ranks that still need this one must see it as lost.

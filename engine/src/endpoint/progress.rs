@@ -15,6 +15,7 @@ use super::launcher::Launcher;
 use super::pending::Awaited;
 use super::transports::Transports;
 use super::wait_strategy::{PERIOD, WaitStep, WaitStrategy};
+use crate::backends::AnyNetwork;
 use crate::site::{CallSite, Located};
 use carrousel_transport::Transport;
 
@@ -24,7 +25,7 @@ impl Endpoint {
     pub fn poll(&mut self) -> bool {
         let Self { node, net, driver, .. } = self;
         let mut count = driver.local(&mut Transports::of(node, net));
-        count += node.poll(&mut FromShm { driver, net: net.as_deref_mut().map(Transport::out) });
+        count += node.poll(&mut FromShm { driver, net: net.as_mut().map(AnyNetwork::out) });
         if let Some(net) = net {
             count += net.poll(&mut FromNet { driver, shm: node.out() });
             self.reap_zcopy();
@@ -123,12 +124,12 @@ impl Endpoint {
         }
     }
 
-    /// Takes back the memory that the adapter has read.
+    /// Ends the zero-copy sends whose memory the adapter has read.
     #[inline]
     fn reap_zcopy(&mut self) {
         let Self { net: Some(net), driver, .. } = self else { return };
-        while let Some(key) = net.out().returned() {
-            driver.resources.registry.returned(key);
+        while let Some(key) = net.zcopy_done() {
+            driver.resources.registry.end_zcopy(key);
         }
     }
 }

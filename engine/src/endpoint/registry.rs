@@ -7,10 +7,9 @@
 #![allow(unsafe_code, reason = "turns the addresses of lent memory into bytes")]
 
 use crate::Error;
+use crate::backends::{AnyMemoryDomain, AnyRegistration};
 use carrousel_rank::{Memory, Packet};
-use carrousel_reuse::Path;
-use carrousel_transport::{Keys, Regions};
-use carrousel_transport_verbs as verbs;
+use carrousel_transport::{Keys, MemoryDomain, Regions};
 
 /// The bits of a key that are a position; the others count how often the position was used.
 const POSITION_BITS: u32 = 20;
@@ -45,14 +44,14 @@ pub(crate) struct Registry {
     regions: Vec<Region>,
     /// Free positions.
     free: Vec<u32>,
-    /// The registrations at the adapter by which peers of other nodes reach this memory, if there is one.
-    registrations: Option<verbs::Registrations>,
+    /// Registers this memory at the adapter by which peers of other nodes reach it, if there is one.
+    domain: Option<AnyMemoryDomain>,
     /// By position: the registration at the adapter, if the region needed one.
-    known: Vec<Option<verbs::Held>>,
+    known: Vec<Option<AnyRegistration>>,
     /// The region of the next zero-copy send: our key and the adapter's.
     offered: Option<(u32, u32)>,
     /// Keys of the regions of zero-copy sends in flight (speculative-rendezvous 5.3): few, as each is a work request.
-    lent: Vec<u32>,
+    zcopy_in_flight: Vec<u32>,
 }
 
 impl Registry {
@@ -102,9 +101,9 @@ impl Registry {
         {
             region.access = Access::None;
             if let Some(known) = self.known.get_mut(position as usize)
-                && let (Some(held), Some(registrations)) = (known.take(), &mut self.registrations)
+                && let (Some(registration), Some(domain)) = (known.take(), &mut self.domain)
             {
-                registrations.release(held);
+                domain.release(registration);
             }
             region.uses = (region.uses + 1) & (u32::MAX >> POSITION_BITS);
             self.free.push(position);
@@ -117,17 +116,17 @@ impl Registry {
     ///
     /// The returned registration is passed to [`Registry::offer`] with a region of the same bytes.
     #[inline]
-    pub(crate) unsafe fn often_used(&mut self, bytes: &[u8]) -> Option<verbs::Held> {
-        let registrations = self.registrations.as_mut()?;
+    pub(crate) unsafe fn often_used(&mut self, bytes: &[u8]) -> Option<AnyRegistration> {
+        let domain = self.domain.as_mut()?;
         // SAFETY: as the caller promises: the bytes are registered here for as long as the adapter may read them.
         // Noticed by: the jobs between guests, whose programs check every byte.
-        unsafe { registrations.acquire_often_used(bytes.as_ptr().cast_mut(), bytes.len(), Path::EagerBySend) }
+        unsafe { domain.register_often_used(bytes.as_ptr().cast_mut(), bytes.len()) }
     }
 
-    /// Lets the next send from `memory`, which the adapter knows as `held`, be zero-copy.
-    pub(crate) fn offer(&mut self, memory: Memory, held: verbs::Held) {
-        self.offered = Some((memory.key, held.keys().local));
-        *entry(&mut self.known, (memory.key & POSITION_MASK) as usize) = Some(held);
+    /// Lets the next send from `memory`, which has this registration at the adapter, be zero-copy.
+    pub(crate) fn offer(&mut self, memory: Memory, registration: AnyRegistration) {
+        self.offered = self.domain.as_ref().map(|domain| (memory.key, domain.keys(&registration).local));
+        *entry(&mut self.known, (memory.key & POSITION_MASK) as usize) = Some(registration);
     }
 
     /// Takes the offer back, whether or not a message was sent from there.
@@ -141,25 +140,25 @@ impl Registry {
         self.offered.filter(|(key, _)| *key == memory.key).map(|(_, local)| local)
     }
 
-    /// A zero-copy send begins: the adapter reads the memory until it is [returned](Registry::returned).
-    pub(crate) fn lend(&mut self, key: u32) {
-        self.lent.push(key);
+    /// A zero-copy send begins: the adapter reads the memory until it is [done](Registry::end_zcopy).
+    pub(crate) fn begin_zcopy(&mut self, key: u32) {
+        self.zcopy_in_flight.push(key);
     }
 
     /// Whether any zero-copy send is in flight.
     #[inline]
-    pub(crate) fn lends(&self) -> bool {
-        !self.lent.is_empty()
+    pub(crate) fn has_zcopy_in_flight(&self) -> bool {
+        !self.zcopy_in_flight.is_empty()
     }
 
     /// Whether the adapter may still read this memory: then the memory is not its owner's yet.
-    pub(crate) fn is_lent(&self, key: u32) -> bool {
-        self.lent.contains(&key)
+    pub(crate) fn is_zcopy_in_flight(&self, key: u32) -> bool {
+        self.zcopy_in_flight.contains(&key)
     }
 
     /// A zero-copy send is done: the adapter has read the memory, or never will.
-    pub(crate) fn returned(&mut self, key: u32) {
-        self.lent.retain(|lent| *lent != key);
+    pub(crate) fn end_zcopy(&mut self, key: u32) {
+        self.zcopy_in_flight.retain(|in_flight| *in_flight != key);
     }
 
     /// The address of the bytes, if they are registered under this key.
@@ -188,21 +187,18 @@ impl Registry {
 
 impl Registry {
     /// A registry whose memory can be registered at an adapter, if there is one.
-    pub(crate) fn over(registrations: Option<verbs::Registrations>) -> Self {
-        Self { registrations, ..Self::default() }
+    pub(crate) fn over(domain: Option<AnyMemoryDomain>) -> Self {
+        Self { domain, ..Self::default() }
     }
 
     /// Registers bytes at the adapter, unless they are registered there already.
     pub(crate) fn export(&mut self, memory: Memory, len: u64, writable: bool) -> Result<Option<Keys>, Error> {
         // An empty range needs no registration.
         let Some((_, 1.., access)) = self.find(memory, len) else { return Ok(None) };
-        let Some(registrations) = &mut self.registrations else { return Ok(None) };
-        let access = match access {
-            Access::None => return Ok(None),
-            Access::Read if writable => return Ok(None),
-            Access::Read => verbs::Access::Read,
-            Access::Write => verbs::Access::Write,
-        };
+        let Some(domain) = &mut self.domain else { return Ok(None) };
+        if access == Access::None || access == Access::Read && writable {
+            return Ok(None);
+        }
         let position = (memory.key & POSITION_MASK) as usize;
         let known = entry(&mut self.known, position);
         if known.is_none() {
@@ -210,10 +206,10 @@ impl Registry {
             // SAFETY: until `release` gives back what is had here, the bytes are valid for this, and used by nobody else,
             // so by the promises of `register` and `register_mut`.
             // Noticed by: the jobs between guests, whose programs check every byte.
-            let held = unsafe { registrations.acquire(region.start, region.len, access) };
-            *known = Some(held.map_err(|error| Error::Memory(error.to_string()))?);
+            let made = unsafe { domain.register(region.start, region.len, access == Access::Write) };
+            *known = Some(made.map_err(|error| Error::Memory(error.to_string()))?);
         }
-        Ok(known.as_ref().map(verbs::Held::keys))
+        Ok(known.as_ref().map(|registration| domain.keys(registration)))
     }
 
     /// A packet for a peer of another node: with the adapter's keys in place of ours.

@@ -5,10 +5,10 @@ use super::pending::What;
 use super::registry::Registry;
 use super::transports::Transports;
 use crate::Error;
+use crate::backends::AnyRegistration;
 use crate::error::BoxedError;
 use crate::site::Caller;
 use carrousel_rank::{Call, Communicator, Handle, RankId, Send, mpi};
-use carrousel_transport_verbs as verbs;
 
 /// The kinds of sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,35 +48,35 @@ impl Endpoint {
         // SAFETY: as the caller promises.
         let bytes = unsafe { &*bytes };
         let synchronous = kind == SendKind::Synchronous;
-        let mut held = None;
+        let mut registration = None;
         if !synchronous {
             if self.net.is_some() {
-                held = self.often_used(bytes, to, kind == SendKind::Blocking);
+                registration = self.often_used(bytes, to, kind == SendKind::Blocking);
             }
-            if held.is_none() && self.send_eagerly(bytes, caller, to, tag)? {
+            if registration.is_none() && self.send_eagerly(bytes, caller, to, tag)? {
                 return Ok(None);
             }
         }
-        // SAFETY: as the caller promises; what is held is a registration of these bytes.
-        unsafe { self.lend(bytes, caller, to, tag, synchronous, held) }.map(Some)
+        // SAFETY: as the caller promises; the registration is of these bytes.
+        unsafe { self.send_in_place(bytes, caller, to, tag, synchronous, registration) }.map(Some)
     }
 
-    /// Starts a send of bytes that are lent to the library. With `held`, a registration of these bytes at the adapter, the
+    /// Starts a send of bytes that are lent to the library. With a `registration` of these bytes at the adapter, the
     /// send may be zero-copy.
     ///
     /// # Safety
     ///
-    /// As for [`Endpoint::send`]. What is held is a registration of these bytes.
+    /// As for [`Endpoint::send`]. The registration is of these bytes.
     #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline]
-    unsafe fn lend(
+    unsafe fn send_in_place(
         &mut self,
         bytes: *const [u8],
         caller: Caller<'_>,
         to: u32,
         tag: u32,
         synchronous: bool,
-        held: Option<verbs::Held>,
+        registration: Option<AnyRegistration>,
     ) -> Result<Handle, BoxedError> {
         // SAFETY: as the caller promises: the key is released when the request ends.
         let memory = unsafe { self.driver.resources.registry.register(bytes.cast(), bytes.len()) };
@@ -85,8 +85,8 @@ impl Endpoint {
         let send =
             Send { to: RankId(to), tag: mpi::tag(tag), communicator, len, memory, synchronous, data: None };
         let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
-        let Some(held) = held else { return self.start(call, what, memory.key, caller) };
-        self.driver.resources.registry.offer(memory, held);
+        let Some(registration) = registration else { return self.start(call, what, memory.key, caller) };
+        self.driver.resources.registry.offer(memory, registration);
         let request = self.start(call, what, memory.key, caller);
         self.driver.resources.registry.withdraw();
         request
@@ -112,12 +112,12 @@ impl Endpoint {
     /// 5.3).
     #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline(never)]
-    fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<verbs::Held> {
+    fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<AnyRegistration> {
         let copies = waits && !self.reuse_blocking || bytes.len() as u64 > self.eager_threshold;
         if copies || self.neighbours.binary_search(&RankId(to)).is_ok() {
             return None;
         }
-        // SAFETY: it goes to `lend`, whose caller lends these bytes.
+        // SAFETY: it goes to `send_in_place`, whose caller lends these bytes.
         unsafe { self.driver.resources.registry.often_used(bytes) }
     }
 

@@ -1,24 +1,21 @@
 //! The two transports of a rank: shared memory to the ranks of its node, and a network to all others.
 
 use super::registry::Registry;
+use crate::backends::shm::{self, Node};
+use crate::backends::{AnyNetwork, AnyNetworkOut};
 use carrousel_rank::{Context, Packet, RankId, Tag};
-use carrousel_transport::{Outbound, Read, Transport, Write};
-use carrousel_transport_shm::{self as shm, Node};
-use carrousel_transport_verbs::{self as verbs, Verbs};
-
-/// The network transport, where there is one.
-pub(super) type Net = Option<Box<Verbs>>;
+use carrousel_transport::{NetworkOut, Outbound, Read, Transport, Write};
 
 /// The sending halves of both transports.
 pub(crate) struct Transports<'a> {
     pub(super) shm: &'a mut shm::Out,
-    pub(super) net: Option<&'a mut verbs::Out>,
+    pub(super) net: Option<AnyNetworkOut<'a>>,
 }
 
 impl<'a> Transports<'a> {
     #[inline(always)]
-    pub(super) fn of(node: &'a mut Node, net: &'a mut Net) -> Self {
-        Self { shm: node.out(), net: net.as_deref_mut().map(Transport::out) }
+    pub(super) fn of(node: &'a mut Node, net: &'a mut Option<AnyNetwork>) -> Self {
+        Self { shm: node.out(), net: net.as_mut().map(AnyNetwork::out) }
     }
 
     /// Whether operations can be posted to a peer.
@@ -34,8 +31,8 @@ impl<'a> Transports<'a> {
 
     /// The network transport, if it is the one that reaches a peer.
     #[inline]
-    pub(super) fn net_to(&mut self, peer: RankId) -> Option<&mut verbs::Out> {
-        self.net.as_deref_mut().filter(|net| net.is_known(peer))
+    pub(super) fn net_to(&mut self, peer: RankId) -> Option<&mut AnyNetworkOut<'a>> {
+        self.net.as_mut().filter(|net| net.is_known(peer))
     }
 
     /// Sends an EAGER through shared memory, if there is room for it at once; false if not.
@@ -75,6 +72,6 @@ impl<'a> Transports<'a> {
 
     /// Whether something waits for room at a peer.
     pub(super) fn is_waiting(&self) -> bool {
-        self.shm.is_waiting() || self.net.as_ref().is_some_and(|net| net.is_waiting())
+        self.shm.is_waiting() || self.net.as_ref().is_some_and(AnyNetworkOut::is_waiting)
     }
 }

@@ -3,6 +3,7 @@
 use super::Endpoint;
 use super::pending::Awaited;
 use super::transports::Transports;
+use crate::backends::AnyNetwork;
 use crate::site::CallSite;
 use carrousel_options::CheckUsage;
 use carrousel_rank::{Context, Envelope, Pattern, RankId, Source, Tag, TagSelector};
@@ -49,7 +50,7 @@ impl Endpoint {
         let transports = Transports::of(&mut self.node, &mut self.net);
         // A rank that has finished needs no more: what waits for it only tells which of its messages were received.
         transports.shm.drop_for_finished();
-        transports.is_waiting() || self.net.as_mut().is_some_and(|net| net.is_busy())
+        transports.is_waiting() || self.net.as_mut().is_some_and(AnyNetwork::is_busy)
     }
 
     /// The messages of the application that no receive has matched, by sender, communicator and tag. Called after a barrier

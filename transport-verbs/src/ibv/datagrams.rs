@@ -1,7 +1,7 @@
 //! A datagram queue pair: for asking for connections.
 
 use super::pair::attributes;
-use super::{Completion, Completions, Device, Slots, checked, made};
+use super::{BounceBuffers, Completion, Completions, Device, checked, made};
 use crate::{Access, Address, VerbsError};
 use rdma_sys as sys;
 use std::collections::BTreeMap;
@@ -32,11 +32,11 @@ pub(crate) struct Datagrams {
     key: u32,
     /// The ways to peers, which the adapter keeps while they are used.
     service_level: u8,
-    ways: BTreeMap<(u16, [u8; 16]), Way>,
+    ways: BTreeMap<(u16, [u8; 16]), AddressHandle>,
     completions: Completions,
-    received: Slots,
-    sent: Slots,
-    /// Slots of `sent` that nothing is posted for.
+    received: BounceBuffers,
+    sent: BounceBuffers,
+    /// BounceBuffers of `sent` that nothing is posted for.
     free: Vec<u32>,
     device: Arc<Device>,
 }
@@ -45,9 +45,9 @@ pub(crate) struct Datagrams {
 unsafe impl Send for Datagrams {}
 
 #[derive(Debug)]
-struct Way(*mut sys::ibv_ah);
+struct AddressHandle(*mut sys::ibv_ah);
 
-impl Drop for Way {
+impl Drop for AddressHandle {
     fn drop(&mut self) {
         // SAFETY: from `ibv_create_ah`, given back once; the queue pair that used it is gone or idle.
         unsafe { sys::ibv_destroy_ah(self.0) };
@@ -58,8 +58,8 @@ impl Datagrams {
     /// A queue pair that takes what `key` stands in, and sends at this service level.
     pub(crate) fn new(device: &Arc<Device>, key: u32, service_level: u8) -> Result<Self, VerbsError> {
         let completions = Completions::new(device, RECEIVES + SENDS)?;
-        let received = Slots::new(device, RECEIVES, HEADER + LARGEST, Access::Receive)?;
-        let sent = Slots::new(device, SENDS, LARGEST, Access::Own)?;
+        let received = BounceBuffers::new(device, RECEIVES, HEADER + LARGEST, Access::Receive)?;
+        let sent = BounceBuffers::new(device, SENDS, LARGEST, Access::Own)?;
         let mut attributes = sys::ibv_qp_init_attr {
             qp_context: null_mut(),
             send_cq: completions.raw(),
@@ -148,7 +148,7 @@ impl Datagrams {
         // SAFETY: a live domain, and where the way leads.
         let way = unsafe { sys::ibv_create_ah(self.device.domain(), &mut attributes) };
         let way = made("a way to a peer", way)?;
-        self.ways.insert(name, Way(way));
+        self.ways.insert(name, AddressHandle(way));
         Ok(way)
     }
 

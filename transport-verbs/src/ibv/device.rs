@@ -2,7 +2,7 @@
 
 use super::on_demand::has_on_demand;
 use super::{checked, last, made};
-use crate::{Choice, Registrations, Settings, VerbsError};
+use crate::{Choice, VerbsError};
 use rdma_sys as sys;
 use std::ffi::CStr;
 use std::fmt;
@@ -74,12 +74,12 @@ unsafe impl Send for Device {}
 unsafe impl Sync for Device {}
 
 /// The devices of this machine; freed when dropped.
-struct List {
+struct DeviceList {
     devices: *mut *mut sys::ibv_device,
     count: usize,
 }
 
-impl List {
+impl DeviceList {
     fn new() -> Result<Self, VerbsError> {
         let mut count = 0;
         // SAFETY: `count` is valid for writes; a null result is looked at.
@@ -104,7 +104,7 @@ impl List {
     }
 }
 
-impl Drop for List {
+impl Drop for DeviceList {
     fn drop(&mut self) {
         // SAFETY: from `ibv_get_device_list`, freed once; opened devices stay valid (ibv_free_device_list(3)).
         unsafe { sys::ibv_free_device_list(self.devices) }
@@ -117,7 +117,7 @@ impl Device {
     /// # Errors
     /// When there are none, or they cannot be listed.
     pub fn names() -> Result<Vec<String>, VerbsError> {
-        let names: Vec<_> = List::new()?.iter().map(|(_, name)| name).collect();
+        let names: Vec<_> = DeviceList::new()?.iter().map(|(_, name)| name).collect();
         if names.is_empty() { Err(VerbsError::NoDevice) } else { Ok(names) }
     }
 
@@ -135,7 +135,7 @@ impl Device {
                 checked("preparing for fork", sys::ibv_fork_init())?;
             }
         }
-        let list = List::new()?;
+        let list = DeviceList::new()?;
         let known: Vec<String> = list.iter().map(|(_, name)| name).collect();
         let mut why = None;
         let wanted = |name: &str| choice.device.as_ref().is_none_or(|wanted| wanted == name);
@@ -300,24 +300,6 @@ impl Device {
             (true, false, true) => 2,
             (false, ..) => 3,
         }
-    }
-
-    /// The device that these settings choose, in words.
-    ///
-    /// # Errors
-    /// As [`Device::open`].
-    pub fn describe(settings: &Settings) -> Result<String, VerbsError> {
-        let open = Self::open(&settings.choice)?;
-        let layer = match open.link {
-            LinkLayer::InfiniBand => "InfiniBand",
-            LinkLayer::Ethernet => "RoCE",
-        };
-        let Self { name, port, gid_index, .. } = &*open;
-        let kept = Registrations::new(&open, settings.keep, settings.reuse).describe();
-        let second =
-            |level| format!("; packets without data go by second queue pairs, of service level {level}");
-        let second = settings.second().map(second).unwrap_or_default();
-        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index}); {kept}{second}"))
     }
 
     /// As `ibv_devices` names it.

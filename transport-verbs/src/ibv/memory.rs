@@ -9,6 +9,14 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// Memory as the adapter knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sge {
+    pub(crate) address: u64,
+    pub(crate) len: u32,
+    pub(crate) key: u32,
+}
+
 /// Registered memory. The registration ends when this is dropped.
 #[derive(Debug)]
 pub struct Region {
@@ -125,7 +133,7 @@ impl<'a> Trial<'a> {
 
 /// Registered memory of the library itself: slots of one size.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub(crate) struct BounceBuffers {
     // Before the memory, which it is about.
     region: Region,
     start: *mut u8,
@@ -134,9 +142,9 @@ pub(crate) struct Slots {
 }
 
 // SAFETY: the memory belongs to this value alone, which can be sent like a `Box<[u8]>`.
-unsafe impl Send for Slots {}
+unsafe impl Send for BounceBuffers {}
 
-impl Slots {
+impl BounceBuffers {
     /// `count` slots of `size` bytes each, rounded up to a multiple of a cache line, filled with zeros.
     pub(crate) fn new(
         device: &Arc<Device>,
@@ -179,9 +187,9 @@ impl Slots {
     }
 
     /// The first bytes of a slot as the adapter knows them.
-    pub(crate) fn sge(&self, slot: u32, len: usize) -> super::Sge {
+    pub(crate) fn sge(&self, slot: u32, len: usize) -> Sge {
         let len = len.min(self.size) as u32;
-        super::Sge { address: self.at(slot).addr() as u64, len, key: self.region.keys().local }
+        Sge { address: self.at(slot).addr() as u64, len, key: self.region.keys().local }
     }
 
     /// The first bytes of a slot that nothing is posted for.
@@ -191,7 +199,7 @@ impl Slots {
         unsafe { std::slice::from_raw_parts(self.at(slot), len.min(self.size)) }
     }
 
-    /// As [`Slots::bytes`], to be filled.
+    /// As [`BounceBuffers::bytes`], to be filled.
     #[inline]
     pub(crate) fn bytes_mut(&mut self, slot: u32, len: usize) -> &mut [u8] {
         // SAFETY: as above; the slot is borrowed with `self`.
@@ -199,7 +207,7 @@ impl Slots {
     }
 }
 
-impl Drop for Slots {
+impl Drop for BounceBuffers {
     fn drop(&mut self) {
         // Unmapping what is registered is allowed: the registration pins the pages, not the addresses. It ends right
         // after this, when the fields are dropped.

@@ -16,11 +16,11 @@ pub(crate) use self::datagrams::Datagrams;
 #[cfg(test)]
 pub(crate) use self::datagrams::LARGEST as DATAGRAM_MAX;
 pub use self::device::Device;
-pub(crate) use self::device::{DeviceEvent, Limits};
-pub(crate) use self::memory::Slots;
+pub(crate) use self::device::{DeviceEvent, Limits, LinkLayer};
+pub(crate) use self::memory::{BounceBuffers, Sge};
 pub use self::memory::{Region, Trial};
-pub(crate) use self::pair::{Ends, Operation, Parts, QueuePair, Request, Sge, Shape};
-pub(crate) use self::queues::{Completion, Completions, Failure, ReceiveQueue, Receives};
+pub(crate) use self::pair::{Ends, Operation, Parts, QueuePair, Request, Shape};
+pub(crate) use self::queues::{Completion, Completions, Failure, ReceiveBuffers, ReceiveQueue};
 
 use crate::VerbsError;
 use std::io;

@@ -1,21 +1,13 @@
 //! A queue pair: one end of a reliable connection.
 
 use super::queues::ReceiveQueue;
-use super::{Completions, Device, checked, made};
+use super::{Completions, Device, Sge, checked, made};
 use crate::VerbsError;
 use rdma_sys as sys;
 use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
-
-/// Memory as the adapter knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sge {
-    pub(crate) address: u64,
-    pub(crate) len: u32,
-    pub(crate) key: u32,
-}
 
 /// What a work request is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

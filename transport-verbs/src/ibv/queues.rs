@@ -1,6 +1,6 @@
 //! Where completions come, and where packets are received.
 
-use super::{Device, Slots, checked, last, made};
+use super::{BounceBuffers, Device, checked, last, made};
 use crate::{Access, VerbsError};
 use rdma_sys as sys;
 use std::fmt;
@@ -181,10 +181,10 @@ impl Drop for Completions {
 
 /// The receive buffers of all queue pairs of a rank.
 #[derive(Debug)]
-pub(crate) struct Receives {
+pub(crate) struct ReceiveBuffers {
     queue: Arc<ReceiveQueue>,
-    slots: Slots,
-    /// Slots that are not posted.
+    slots: BounceBuffers,
+    /// BounceBuffers that are not posted.
     free: Vec<u32>,
 }
 
@@ -219,14 +219,14 @@ impl Drop for ReceiveQueue {
     }
 }
 
-/// Slots that are posted again together: a work request each, one doorbell.
+/// BounceBuffers that are posted again together: a work request each, one doorbell.
 const REFILL: usize = 16;
 
-impl Receives {
+impl ReceiveBuffers {
     /// `count` buffers of `size` bytes, as far as the device can have so many, all of them posted.
     pub(crate) fn new(device: &Arc<Device>, count: u32, size: usize) -> Result<Self, VerbsError> {
         let count = count.min(device.limits.receives).max(1);
-        let slots = Slots::new(device, count, size, Access::Receive)?;
+        let slots = BounceBuffers::new(device, count, size, Access::Receive)?;
         let mut attributes = sys::ibv_srq_init_attr {
             srq_context: std::ptr::null_mut(),
             attr: sys::ibv_srq_attr { max_wr: count, max_sge: 1, srq_limit: 0 },

@@ -7,9 +7,9 @@ use super::stale::{LEN, MAPPED, Page};
 use carrousel_reuse::{CLASSES, Path, Policy, Thresholds};
 use carrousel_transport::{
     Arrival, Context, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId, Read, Tag, Transport,
-    Write,
+    Write, ZcopySource,
 };
-use carrousel_transport_verbs::{Access, Held, Out, Registrations, Settings, Verbs};
+use carrousel_transport_verbs::{Access, MrGuard, Out, Registrations, Settings, Verbs};
 use std::time::Instant;
 
 const TO: RankId = RankId(1);
@@ -81,7 +81,7 @@ impl Scene {
     }
 
     /// Sends bytes. If they are not copied, returns what is to be released when they are returned.
-    fn post(&mut self, bytes: &[u8]) -> Option<Held> {
+    fn post(&mut self, bytes: &[u8]) -> Option<MrGuard> {
         self.sent += 1;
         let (name, packet) = (self.sent, Packet::Eager { tag: Tag(0), data: None, len: bytes.len() as u64 });
         let (start, out) = (bytes.as_ptr().cast_mut(), self.sender.out());
@@ -91,7 +91,8 @@ impl Scene {
             out.send(TO, Context::MESSAGES, &packet, bytes);
             return None;
         };
-        if out.lend(TO, Context::MESSAGES, &packet, bytes, (held.keys().local, name)) {
+        if out.send_zcopy(TO, Context::MESSAGES, &packet, bytes, ZcopySource { key: held.keys().local, name })
+        {
             return Some(held);
         }
         self.registrations.release(held);
@@ -102,7 +103,7 @@ impl Scene {
     fn send(&mut self, bytes: &[u8]) -> bool {
         let Some(held) = self.post(bytes) else { return false };
         let began = Instant::now();
-        while self.sender.out().returned() != Some(self.sent) {
+        while self.sender.out().zcopy_done() != Some(self.sent) {
             self.sender.poll(&mut Got::default());
             self.receiver.poll(&mut self.got);
             assert!(began.elapsed() < PATIENCE, "the adapter gives nothing back");
@@ -166,7 +167,7 @@ fn who_has_no_credit_copies() {
     let (began, mut returned) = (Instant::now(), 0);
     while returned < lent.len() {
         scene.sender.poll(&mut Got::default());
-        returned += usize::from(scene.sender.out().returned().is_some());
+        returned += usize::from(scene.sender.out().zcopy_done().is_some());
         assert!(began.elapsed() < PATIENCE, "{returned} of {} are returned", lent.len());
     }
     assert!(scene.sender.out().is_waiting(), "the one that is copied");
@@ -192,7 +193,7 @@ struct UnderWay {
     byte: u8,
     complete: Arrival,
     /// Of the page, unless it is copied.
-    held: Option<Held>,
+    held: Option<MrGuard>,
 }
 
 impl OneSided {
@@ -202,7 +203,7 @@ impl OneSided {
         Self { ranks, registrations, asked: 0 }
     }
 
-    fn acquire(&mut self, path: Path, page: &Page) -> Option<Held> {
+    fn acquire(&mut self, path: Path, page: &Page) -> Option<MrGuard> {
         // SAFETY: mapped, for writing too, and nobody uses it until the transfer is complete; it is released then.
         unsafe { self.registrations.acquire_often_used(page.start(), LEN, path) }
     }

@@ -71,13 +71,13 @@ impl Page {
     }
 }
 
-struct Scene {
+struct StaleScene {
     ranks: [(Verbs, Watch); 2],
     registrations: Registrations,
     sent: u32,
 }
 
-impl Scene {
+impl StaleScene {
     fn new(make: fn(&Verbs) -> Registrations) -> Self {
         let ranks = pair();
         let registrations = make(&ranks[0].0);
@@ -117,7 +117,7 @@ fn watched(verbs: &Verbs) -> Registrations {
 #[test]
 #[ignore = "needs an InfiniBand or RoCE device"]
 fn what_is_mapped_anew_is_sent_anew() {
-    let mut scene = Scene::new(watched);
+    let mut scene = StaleScene::new(watched);
     let mut page = Page::map(None);
     for round in 1..20 {
         page.fill(round);
@@ -154,7 +154,7 @@ fn what_is_mapped_anew_is_sent_anew() {
 #[test]
 #[ignore = "needs an InfiniBand or RoCE device"]
 fn what_a_file_has_after_it_was_emptied_is_sent() {
-    let mut scene = Scene::new(watched);
+    let mut scene = StaleScene::new(watched);
     let file = memfd_create("pages", MemfdFlags::CLOEXEC).expect("there is memory");
     ftruncate(&file, MAPPED as u64).expect("it can be so long");
     let page = Page::of(&file);
@@ -180,7 +180,7 @@ fn what_a_file_has_after_it_was_emptied_is_sent() {
 #[test]
 #[ignore = "needs an InfiniBand or RoCE device"]
 fn what_the_parent_writes_after_a_fork_is_sent() {
-    let mut scene = Scene::new(watched);
+    let mut scene = StaleScene::new(watched);
     let page = Page::map(None);
     page.fill(1);
     assert_eq!(scene.send(&page), [1; LEN]);
@@ -204,7 +204,7 @@ fn what_the_parent_writes_after_a_fork_is_sent() {
 #[test]
 #[ignore = "needs an InfiniBand or RoCE device"]
 fn without_a_watch_stale_pages_are_sent() {
-    let mut scene = Scene::new(|verbs| Registrations::trusting(verbs.device()));
+    let mut scene = StaleScene::new(|verbs| Registrations::trusting(verbs.device()));
     let page = Page::map(None);
     page.fill(1);
     assert_eq!(scene.send(&page), [1; LEN]);

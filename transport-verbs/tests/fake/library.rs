@@ -1,16 +1,23 @@
 //! The whole library over an adapter that is not real.
 
 use super::{Adapter, Newer};
-use carrousel::{Communicator, in_one_thread_apart};
+use carrousel::{AnyNetwork, Communicator, in_one_thread_apart};
 use carrousel_reuse::{Policy, Thresholds};
-use carrousel_transport_verbs::{Device, Settings};
+use carrousel_transport_verbs::{Device, Settings, Verbs};
 
 const TAG: u32 = 5;
 
-/// Two ranks in this thread, which have exchanged a message.
-pub(crate) struct Pair(Vec<Communicator>);
+/// Two ranks in this thread that reach each other through an adapter.
+pub(crate) fn apart(settings: &Settings) -> Vec<Communicator> {
+    let device = Device::open(&settings.choice).expect("there is such an adapter");
+    let network = |me| Verbs::over(&device, me, 2, settings).map(AnyNetwork::from);
+    in_one_thread_apart(2, network).expect("they can be set up")
+}
 
-impl Pair {
+/// Two ranks in this thread, which have exchanged a message.
+pub(crate) struct RankPair(Vec<Communicator>);
+
+impl RankPair {
     /// They lend to the adapter all that they send, or copy it. It pages on demand: whether the system lets memory be watched
     /// does not matter.
     pub(crate) fn new(adapter: Adapter, lends: bool) -> Self {
@@ -19,8 +26,7 @@ impl Pair {
         settings.choice.device = Some(adapter.name());
         let policy = Policy { thresholds: Thresholds::uniform(1), ..Policy::default() };
         settings.reuse = lends.then_some(policy);
-        let device = Device::open(&settings.choice).expect("there is such an adapter");
-        let pair = Self(in_one_thread_apart(2, &device, &settings).expect("they can be set up"));
+        let pair = Self(apart(&settings));
         let mut came = [0];
         pair.send(&[7]);
         pair.0[1]

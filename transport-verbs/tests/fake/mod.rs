@@ -19,7 +19,7 @@ mod symbols;
 mod world;
 
 pub(crate) use self::ends::{End, Reports, connected, drive, meet};
-pub(crate) use self::library::Pair;
+pub(crate) use self::library::{RankPair, apart};
 pub(crate) use self::network::{Layer, Port, Way};
 pub(crate) use self::symbols::counted;
 

@@ -12,9 +12,9 @@ const MAGIC: u32 = u32::from_le_bytes(*b"crsl");
 /// Of what follows.
 const VERSION: u8 = 2;
 
-/// What a datagram says.
+/// A message of the wire-up: the content of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct WireupMessage {
     pub(crate) from: RankId,
     pub(crate) to: RankId,
     /// Where the answer goes.
@@ -52,9 +52,9 @@ pub(crate) struct Bytes {
     control_first: U32,
 }
 
-impl From<&Told> for Bytes {
-    fn from(told: &Told) -> Self {
-        let Told { from, to, address, ends, control, window, hello } = *told;
+impl From<&WireupMessage> for Bytes {
+    fn from(message: &WireupMessage) -> Self {
+        let WireupMessage { from, to, address, ends, control, window, hello } = *message;
         Self {
             magic: MAGIC.into(),
             version: VERSION,
@@ -76,8 +76,8 @@ impl From<&Told> for Bytes {
     }
 }
 
-impl Told {
-    /// What is in a datagram, if it is one of these.
+impl WireupMessage {
+    /// Reads a datagram, if it is one of these.
     pub(crate) fn read(datagram: &[u8]) -> Option<Self> {
         let bytes = Bytes::read_from_bytes(datagram).ok()?;
         let is_ours = bytes.magic.get() == MAGIC && bytes.version == VERSION && bytes.flags < 4;
@@ -103,39 +103,39 @@ impl Told {
 /// What is understood of a datagram, written again. For the fuzz target and the replay of its corpus; no part of the
 /// interface.
 pub fn again(datagram: &[u8]) -> Option<Vec<u8>> {
-    Told::read(datagram).map(|told| Bytes::from(&told).as_bytes().to_vec())
+    WireupMessage::read(datagram).map(|message| Bytes::from(&message).as_bytes().to_vec())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn told() -> Told {
+    fn message() -> WireupMessage {
         let address = Address { lid: 7, gid: [9; 16], queue: 17, key: u32::MAX };
         let ends = Ends { lid: 7, gid: [9; 16], number: 0xff_ffff, first: 1, mtu: 5, reads: 16 };
         let hello = Hello { heard: true, sure: false };
         let control = Some(Ends { number: 18, first: 0xff_ffff, ..ends });
-        Told { from: RankId(3), to: RankId(70_000), address, ends, control, window: 64, hello }
+        WireupMessage { from: RankId(3), to: RankId(70_000), address, ends, control, window: 64, hello }
     }
 
     #[test]
     fn bytes_and_back() {
         for (heard, sure) in [(false, false), (true, false), (true, true)] {
-            let told = Told { hello: Hello { heard, sure }, ..told() };
-            assert_eq!(Told::read(Bytes::from(&told).as_bytes()), Some(told));
-            let told = Told { control: None, ..told };
-            assert_eq!(Told::read(Bytes::from(&told).as_bytes()), Some(told));
+            let message = WireupMessage { hello: Hello { heard, sure }, ..message() };
+            assert_eq!(WireupMessage::read(Bytes::from(&message).as_bytes()), Some(message));
+            let message = WireupMessage { control: None, ..message };
+            assert_eq!(WireupMessage::read(Bytes::from(&message).as_bytes()), Some(message));
         }
         assert!(size_of::<Bytes>() <= crate::ibv::DATAGRAM_MAX);
     }
 
     #[test]
     fn anything_else_is_refused() {
-        let good = Bytes::from(&told());
+        let good = Bytes::from(&message());
         let changed = |change: fn(&mut Bytes)| {
             let mut bytes = good;
             change(&mut bytes);
-            Told::read(bytes.as_bytes())
+            WireupMessage::read(bytes.as_bytes())
         };
         assert!(changed(|_| {}).is_some());
         assert_eq!(changed(|bytes| bytes.magic = 0.into()), None);
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(changed(|bytes| bytes.number = 0x100_0000.into()), None);
         assert_eq!(changed(|bytes| bytes.control_number = 0x100_0000.into()), None);
         assert_eq!(changed(|bytes| bytes.window = 1.into()), None);
-        assert_eq!(Told::read(&good.as_bytes()[1..]), None);
-        assert_eq!(Told::read(&[]), None);
+        assert_eq!(WireupMessage::read(&good.as_bytes()[1..]), None);
+        assert_eq!(WireupMessage::read(&[]), None);
     }
 }

@@ -1,16 +1,16 @@
-//! Hearing of it when memory is unmapped, moved or emptied, before whoever did it goes on.
+//! Memory hooks: memory that is unmapped, moved or emptied is noticed before the call that does it returns.
 //!
 //! A registration is of pages, its name is of addresses. When the application unmaps memory and maps other there, a kept
-//! registration is of pages that nobody has any more. The kernel tells the holder of a userfaultfd of every change of a
+//! registration is of pages that are no longer mapped. The kernel tells the holder of a userfaultfd of every change of a
 //! range that was registered with it, and lets the call that makes the change return only when the message has been
 //! read (Linux: Documentation/admin-guide/mm/userfaultfd.rst, "Non-cooperative mode"). The ranges are
 //! registered for write protection, which is never switched on: so nothing faults. Mappings are watched as a whole: one that
 //! is watched in part is two to the kernel, and `mremap` refuses to move two at once.
 //!
-//! A thread reads. It holds a lock while it does, and raises a flag before: who sees no flag has missed nothing that was
-//! over before, and who sees one waits for the lock. That is one load for every look-up.
+//! A thread reads. It holds a lock while it does, and raises a flag before: a look-up that sees no flag has missed nothing
+//! that was over before, and one that sees it waits for the lock. That is one load for every look-up.
 //!
-//! **The thread must not allocate or free, nor anybody who has the lock.** The allocator may give memory back to the system
+//! **The holder of the lock must not allocate or free, be it the thread or a look-up.** The allocator may give memory back to the system
 //! that is watched: then the thread would wait for itself.
 
 use crate::VerbsError;
@@ -25,17 +25,17 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use userfaultfd::{Event, FeatureFlags, RegisterMode, Uffd, UffdBuilder};
 
-/// Changes that are remembered one by one until somebody looks; more are all that there is.
+/// Changes that are stored one by one until they are taken; more than these are stored as one, of all memory.
 const REMEMBERED: usize = 512;
 
-/// Changes that nobody has looked at.
+/// Changes that have not been taken.
 #[derive(Debug)]
-struct Gone {
+struct UnmappedSpans {
     spans: [Option<Span>; REMEMBERED],
     count: usize,
 }
 
-impl Gone {
+impl UnmappedSpans {
     fn add(&mut self, start: u64, end: u64) {
         let Some(span) = Span::new(start, end.saturating_sub(start)) else { return };
         match self.spans.get_mut(self.count) {
@@ -49,18 +49,18 @@ impl Gone {
 }
 
 #[derive(Debug)]
-struct Heard {
+struct HookState {
     /// Raised before something is read.
     flag: AtomicBool,
-    gone: Mutex<Box<Gone>>,
+    gone: Mutex<Box<UnmappedSpans>>,
 }
 
 /// Watches over ranges of this process's memory.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct MemoryHooks {
     /// `None` when it has come to its end.
     watched: Option<Arc<Uffd>>,
-    heard: Arc<Heard>,
+    state: Arc<HookState>,
     stop: Arc<OwnedFd>,
     thread: Option<JoinHandle<()>>,
     /// What is watched, as far as it has not changed.
@@ -71,7 +71,7 @@ fn refused(error: &userfaultfd::Error) -> VerbsError {
     VerbsError::System { what: "watching memory (userfaultfd)", why: io::Error::other(error.to_string()) }
 }
 
-impl Watch {
+impl MemoryHooks {
     /// Starts the thread.
     pub(crate) fn start() -> Result<Self, VerbsError> {
         let features = FeatureFlags::EVENT_UNMAP
@@ -82,17 +82,17 @@ impl Watch {
         // There are no faults to be handled, so none of the kernel's: then no privilege is needed.
         builder.close_on_exec(true).non_blocking(true).user_mode_only(true).require_features(features);
         let watched = Arc::new(builder.create().map_err(|error| refused(&error))?);
-        let gone = Box::new(Gone { spans: [None; REMEMBERED], count: 0 });
-        let heard = Arc::new(Heard { flag: AtomicBool::new(false), gone: Mutex::new(gone) });
+        let gone = Box::new(UnmappedSpans { spans: [None; REMEMBERED], count: 0 });
+        let state = Arc::new(HookState { flag: AtomicBool::new(false), gone: Mutex::new(gone) });
         let system = |why: io::Error| VerbsError::System { what: "a thread that watches memory", why };
         let stop = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
         let stop = Arc::new(stop.map_err(|why| system(why.into()))?);
-        let (reader, listener, stopped) = (Arc::clone(&watched), Arc::clone(&heard), Arc::clone(&stop));
+        let (reader, listener, stopped) = (Arc::clone(&watched), Arc::clone(&state), Arc::clone(&stop));
         let thread = std::thread::Builder::new()
             .name("carrousel-watch".to_owned())
             .spawn(move || read(reader, &listener, &stopped))
             .map_err(system)?;
-        Ok(Self { watched: Some(watched), heard, stop, thread: Some(thread), covered: Vec::new() })
+        Ok(Self { watched: Some(watched), state, stop, thread: Some(thread), covered: Vec::new() })
     }
 
     /// Watches over these pages, from now on, if they are private memory without a file behind it.
@@ -119,7 +119,7 @@ impl Watch {
     /// Hands over what has changed since this was last called: all that was over when it is called is among it.
     #[inline]
     pub(crate) fn look(&mut self, each: impl FnMut(Span)) {
-        if self.heard.flag.load(Ordering::SeqCst) {
+        if self.state.flag.load(Ordering::SeqCst) {
             self.look_closely(each);
         }
     }
@@ -128,9 +128,9 @@ impl Watch {
     fn look_closely(&mut self, mut each: impl FnMut(Span)) {
         let mut copy = [None; REMEMBERED];
         let count = {
-            let mut gone = self.heard.gone.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut gone = self.state.gone.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             // What is read from here on raises it again.
-            self.heard.flag.store(false, Ordering::SeqCst);
+            self.state.flag.store(false, Ordering::SeqCst);
             copy = std::mem::replace(&mut gone.spans, copy);
             std::mem::take(&mut gone.count)
         };
@@ -180,7 +180,7 @@ fn mapping(line: &str) -> Option<(Span, bool)> {
 }
 
 /// What the thread does. See above: it does not allocate.
-fn read(watched: Arc<Uffd>, heard: &Heard, stop: &OwnedFd) {
+fn read(watched: Arc<Uffd>, state: &HookState, stop: &OwnedFd) {
     // SAFETY: the descriptor belongs to `watched`, which lives as long as this borrow of it.
     #[allow(unsafe_code, reason = "borrows a descriptor that outlives the thread")]
     let fd = unsafe { BorrowedFd::borrow_raw(watched.as_raw_fd()) };
@@ -196,9 +196,9 @@ fn read(watched: Arc<Uffd>, heard: &Heard, stop: &OwnedFd) {
             // Before the end of this thread, which gives back memory that may be watched.
             return drop(watched);
         }
-        let mut gone = heard.gone.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        // Before it is read: whoever made the change goes on as soon as it is.
-        heard.flag.store(true, Ordering::SeqCst);
+        let mut gone = state.gone.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        // Before it is read: the call that made the change returns as soon as it is.
+        state.flag.store(true, Ordering::SeqCst);
         while let Ok(Some(event)) = watched.read_event() {
             match event {
                 Event::Unmap { start, end } | Event::Remove { start, end } => {
@@ -212,11 +212,11 @@ fn read(watched: Arc<Uffd>, heard: &Heard, stop: &OwnedFd) {
     }
 }
 
-impl Drop for Watch {
+impl Drop for MemoryHooks {
     fn drop(&mut self) {
         // It can only fail when it was told before.
         let _ = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
-        // Nobody reads any more: whoever waits for that must not.
+        // No thread reads any more: a call that waits for that must not.
         self.watched = None;
         if let Some(thread) = self.thread.take() {
             // That it has panicked was printed.
@@ -277,7 +277,7 @@ b000-c000 r--p 00001000 08:01 123                        /usr/lib/some thing.so
     #[test]
     fn memory_of_a_file_is_not_watched() {
         // A process that may not watch at all is told so when a transport is made.
-        let Ok(mut watch) = Watch::start() else { return };
+        let Ok(mut hooks) = MemoryHooks::start() else { return };
         let map = |flags| {
             // SAFETY: a new mapping, wherever there is room.
             #[allow(unsafe_code, reason = "the test maps memory")]
@@ -285,8 +285,8 @@ b000-c000 r--p 00001000 08:01 123                        /usr/lib/some thing.so
             let start = start.expect("there is memory").addr() as u64;
             span(start, start + LEN as u64)
         };
-        watch.cover(map(MapFlags::PRIVATE)).expect("it is the process's own");
+        hooks.cover(map(MapFlags::PRIVATE)).expect("it is the process's own");
         // A file in memory is behind it.
-        assert!(watch.cover(map(MapFlags::SHARED)).is_err());
+        assert!(hooks.cover(map(MapFlags::SHARED)).is_err());
     }
 }

@@ -3,7 +3,7 @@
 use crate::VerbsError;
 use crate::frame::{self, takes_credit};
 use crate::ibv::{Operation, Parts, QueuePair, Request};
-use crate::peer::{Posted, Shared};
+use crate::shared::{Posted, Shared};
 use carrousel_link::{Credits, Rules};
 use carrousel_transport::{Arrival, RankId};
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ pub(crate) fn posted_to(id: u64) -> (RankId, bool) {
 
 /// One queue pair to a peer, and what is posted to it.
 #[derive(Debug)]
-pub(crate) struct Way {
+pub(crate) struct Rail {
     pair: Arc<QueuePair>,
     /// What the names of its work requests have in common.
     name: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Way {
     unsignaled: u32,
 }
 
-impl Way {
+impl Rail {
     /// The queue pair that `rank` is reached by, or the second one, for `control`.
     pub(crate) fn new(pair: Arc<QueuePair>, rank: RankId, control: bool) -> Self {
         let name = SENDS | if control { CONTROL } else { 0 } | u64::from(rank.0) << 32;
@@ -67,7 +67,7 @@ impl Way {
         self.name | u64::from(self.number(ahead))
     }
 
-    /// Whether a request, if it were posted now, shall have a completion of its own.
+    /// Whether a request, if it were posted now, should have a completion of its own.
     #[inline]
     pub(crate) fn signals(&self, shared: &Shared) -> bool {
         self.unsignaled + 1 >= SIGNAL.min(self.pair.depth() as u32 / 2) || shared.is_scarce()
@@ -78,7 +78,7 @@ impl Way {
         (number.wrapping_sub(self.first) as usize) < self.posted.len()
     }
 
-    /// Whether nothing is.
+    /// Whether no work request is posted.
     pub(crate) fn is_empty(&self) -> bool {
         self.posted.is_empty()
     }
@@ -93,12 +93,12 @@ impl Way {
         self.unsignaled > 0
     }
 
-    /// Whether a write, a read or an atomic is.
+    /// Whether a write, a read or an atomic is posted.
     pub(crate) fn has_transfers(&self) -> bool {
         self.posted.iter().any(|one| matches!(one, Posted::Write(_) | Posted::Read(_) | Posted::Atomic(_)))
     }
 
-    /// Whether a read or an atomic is.
+    /// Whether a read or an atomic is posted.
     pub(crate) fn has_fetches(&self) -> bool {
         self.posted.iter().any(|one| matches!(one, Posted::Read(_) | Posted::Atomic(_)))
     }
@@ -153,12 +153,12 @@ impl Way {
             Posted::Nothing
         } else {
             let Some(slot) = shared.free.pop() else { return Ok(false) };
-            let bytes = shared.slots.bytes_mut(slot, len);
+            let bytes = shared.bounce_buffers.bytes_mut(slot, len);
             bytes[..head.len()].copy_from_slice(head);
             bytes[head.len()..].copy_from_slice(data);
-            // Whether or not: who could not post it is lost, and others need the slot.
+            // Also when posting fails: the peer is lost then, and others need the buffer.
             self.pair
-                .post([request(Parts::Keyed(&[shared.slots.sge(slot, len)]))])
+                .post([request(Parts::Keyed(&[shared.bounce_buffers.sge(slot, len)]))])
                 .inspect_err(|_| shared.free.push(slot))?;
             Posted::Slot(slot)
         };
@@ -191,7 +191,7 @@ impl Way {
         !is_left || self.post(shared, [self.nothing()], [Posted::Nothing]).is_ok()
     }
 
-    /// Hands over all that is posted: nobody waits for its completions.
+    /// Hands over all that is posted: its completions are not waited for.
     pub(crate) fn take_back(&mut self, each: impl FnMut(Posted)) {
         self.first = self.number(0);
         self.unsignaled = 0;
@@ -207,7 +207,7 @@ impl Way {
                 Posted::Atomic(slot) => return shared.results.as_mut()?.give_up(slot),
                 Posted::Write(request) => Arrival::Written(request),
                 Posted::Read(request) => Arrival::Read(request),
-                Posted::Nothing | Posted::Slot(_) | Posted::Lent(..) => return None,
+                Posted::Nothing | Posted::Slot(_) | Posted::Zcopy(..) => return None,
             };
             *posted = Posted::Nothing;
             Some(arrival)
