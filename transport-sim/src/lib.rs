@@ -11,7 +11,7 @@
 //! is in the library; each call first takes in what has arrived (but see [`Protocol::Rget`]), a blocking
 //! one until it is done, and after its program a rank stays there. A progress thread handles arrivals
 //! while the rank computes, for a price. *Cards* move data of writes and reads by themselves, and send the packets
-//! behind them. *Links*:
+//! behind them. An atomic, once a protocol posts one, is to them a read of 8 bytes, and costs as much. *Links*:
 //! transfers larger than a packet share the sender's and the receiver's link equally.
 //! **Not modelled.** Memory registration, switches and their contention, limits of a card's queues,
 //! copies by the CPU within a node (an engine does them), several threads on one core.
