@@ -2,7 +2,8 @@
 //! fuzzer and the replay of its corpus.
 
 use carrousel_transport::{
-    Arrival, Handle, Handler, Memory, Outbound, Packet, Payload, RankId, Read, Regions, Transport, Write,
+    Arrival, Atomic, AtomicOp, Handle, Handler, Memory, Outbound, Packet, Payload, RankId, Read, Regions,
+    Transport, Write,
 };
 use carrousel_transport_shm::{Address, Node, Out, Producer, Segment, Settings};
 use std::sync::atomic::Ordering::Relaxed;
@@ -60,7 +61,11 @@ pub(crate) fn holds(bytes: &[u8]) {
                 let theirs = Memory { address: 0x9000, key: 5 };
                 let own = |key| Memory { address: BEGIN, key };
                 let len = u64::from(*len);
-                if what % 2 == 0 {
+                if *what >= 0xf8 {
+                    let (op, fenced) = (AtomicOp::Swap(len), what % 2 == 0);
+                    let atomic = Atomic { to: PEER, target: theirs, op, request, fenced };
+                    node.out().atomic(&atomic).expect("it has atomics");
+                } else if what % 2 == 0 {
                     let read = Read { of: PEER, from: theirs, into: own(WRITE), len, request, notice: None };
                     node.out().read(&read, &mut mine);
                 } else {

@@ -3,7 +3,7 @@
 use carrousel_tests::modules::{Circle, Modules};
 use carrousel_tests::{packages, root};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The root files of all libraries and programs of the workspace.
 fn roots() -> Vec<PathBuf> {
@@ -35,6 +35,30 @@ fn files_form_no_circles() {
         let told: String = Modules::read(&file).circles().iter().map(told).collect();
         assert!(told.is_empty(), "files of {name} form circles:\n{told}");
     }
+}
+
+/// The sources in a directory, and in those below it.
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("it is a directory");
+    let paths = entries.map(|entry| entry.expect("its entries can be read").path());
+    paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
+}
+
+/// A further network is an implementation of traits, and a variant there.
+#[test]
+fn the_engine_names_transports_in_one_module() {
+    let names = ["carrousel_transport_shm", "carrousel_transport_verbs", "feature = \"verbs\""];
+    let source = root().join("engine/src");
+    let names_one = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).expect("it can be read");
+        names.iter().any(|name| text.contains(name))
+    };
+    let (inside, outside): (Vec<_>, Vec<_>) = sources(&source)
+        .into_iter()
+        .filter(names_one)
+        .partition(|path| path.starts_with(source.join("backends")));
+    assert!(!inside.is_empty(), "the module has another name");
+    assert!(outside.is_empty(), "these name transports, too: {outside:?}");
 }
 
 /// A crate whose files name each other in a circle of two, one of them behind a re-export.

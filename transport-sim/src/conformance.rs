@@ -2,7 +2,8 @@
 //!
 //! The simulator moves no data, and its CPUs do what ranks ask for; so the suite drives what is below them: it
 //! posts loads to [`Fabric`], as the event loop does for a rank, and takes deliveries as that does. The
-//! data is carried beside the network, and lands when the network says that it has arrived.
+//! data is carried next to the network, and lands when the network says that it has arrived. An atomic is a read of one
+//! word, which the responder changes when the request arrives.
 
 use crate::config::{Config, Jitter};
 use crate::load::Load;
@@ -11,7 +12,8 @@ use crate::parameters::Network as Parameters;
 use crate::queue::{Occurrence, Queue};
 use crate::record::Recorder;
 use carrousel_transport::conformance::{
-    ContractError, Event, Plan, Player, RankMemory, Size, check, generated_plan, named_plans,
+    ContractError, Event, Plan, Player, RankMemory, Size, atomic_plans, check, generated_atomics,
+    generated_plan, named_plans,
 };
 use carrousel_transport::*;
 use std::cell::RefCell;
@@ -28,6 +30,7 @@ struct Wires {
     writes: BTreeMap<(u32, Handle), Write>,
     reads: BTreeMap<(u32, Handle), Read>,
     read: BTreeMap<(u32, Handle), Vec<u8>>,
+    atomics: BTreeMap<(u32, Handle), Atomic>,
 }
 
 #[derive(Clone)]
@@ -66,6 +69,13 @@ impl Outbound for Out {
         }
         self.post(of, Load::ReadRequest { request, len, notice });
     }
+
+    fn atomic(&mut self, atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
+        self.wires.borrow_mut().atomics.insert((self.me, atomic.request), *atomic);
+        let (request, len, notice) = (atomic.request, Atomic::LEN, None);
+        self.post(atomic.to, Load::ReadRequest { request, len, notice });
+        Ok(())
+    }
 }
 
 /// An end that only takes operations; arrivals are events.
@@ -96,6 +106,8 @@ struct Machine {
     seed: u64,
     /// Broken on purpose: the data of a write is there only when the write is complete.
     is_late: bool,
+    /// Broken on purpose: atomics change nothing.
+    loses_atomics: bool,
 }
 
 fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
@@ -114,6 +126,7 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
         writes: BTreeMap::new(),
         reads: BTreeMap::new(),
         read: BTreeMap::new(),
+        atomics: BTreeMap::new(),
     }));
     let mut record = Recorder::new(plan.ranks(), false);
     let lent: Vec<RankMemory> = (0..plan.ranks()).map(|me| RankMemory::new(plan, me)).collect();
@@ -161,6 +174,22 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
                 }
                 tell(&mut players, Arrival::Written(request), &[]);
             }
+            Load::ReadRequest { request, .. } if wires.borrow().atomics.contains_key(&(from, request)) => {
+                let atomic = wires.borrow().atomics[&(from, request)];
+                let memory = Handler::<Out>::regions(&mut players[to as usize]);
+                let word = memory.bytes_mut(atomic.target, Atomic::LEN).expect("it is registered");
+                let found = word.to_vec();
+                let before = u64::from_ne_bytes(word.try_into().expect("a word has 8 bytes"));
+                if !machine.loses_atomics {
+                    word.copy_from_slice(&atomic.op.apply(before).to_ne_bytes());
+                }
+                wires.borrow_mut().read.insert((from, request), found);
+            }
+            Load::ReadData { request, .. } if wires.borrow().atomics.contains_key(&(to, request)) => {
+                let found = wires.borrow_mut().read.remove(&(to, request)).expect("it was read");
+                let found = u64::from_ne_bytes(found.try_into().expect("a word has 8 bytes"));
+                tell(&mut players, Arrival::Fetched(request, found), &[]);
+            }
             Load::ReadRequest { request, len, .. } => {
                 let read = wires.borrow().reads[&(from, request)];
                 let bytes = Handler::<Out>::regions(&mut players[to as usize]).bytes(read.from, len);
@@ -182,7 +211,8 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
 
 fn plans() -> Vec<Plan> {
     let generated = (0..12).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 100, &SIZE));
-    named_plans(&SIZE).into_iter().chain(generated).collect()
+    let atomics = (0..12).map(|seed| generated_atomics(seed, 2 + seed as u32 % 3, 100, &SIZE));
+    named_plans(&SIZE).into_iter().chain(generated).chain(atomic_plans(&SIZE)).chain(atomics).collect()
 }
 
 #[test]
@@ -191,7 +221,8 @@ fn every_plan_keeps_the_contract() {
         let parameters = Parameters::named(name).expect("it comes with the simulator");
         let spreads: [fn(u32) -> u32; 3] = [|rank| rank, |_| 0, |rank| rank / 2];
         for (nodes, seed) in spreads.into_iter().flat_map(|nodes| (0..4).map(move |seed| (nodes, seed))) {
-            let machine = Machine { parameters: parameters.clone(), nodes, seed, is_late: false };
+            let parameters = parameters.clone();
+            let machine = Machine { parameters, nodes, seed, is_late: false, loses_atomics: false };
             for plan in plans() {
                 assert_eq!(run(&plan, &machine), Ok(()), "{} over {name}, seed {seed}", plan.name);
             }
@@ -202,10 +233,19 @@ fn every_plan_keeps_the_contract() {
 #[test]
 fn data_that_is_late_is_found() {
     let parameters = Parameters::named("qdr").expect("it comes with the simulator");
-    let machine = Machine { parameters, nodes: |rank| rank, seed: 0, is_late: true };
+    let machine = Machine { parameters, nodes: |rank| rank, seed: 0, is_late: true, loses_atomics: false };
     for name in ["writes of every size", "notices between sends", "everybody to everybody"] {
         let plan = plans().into_iter().find(|plan| plan.name == name).expect("there is such a plan");
         let found = run(&plan, &machine);
         assert!(matches!(found, Err(ContractError::DataMissing { .. })), "{name}: {found:?}");
     }
+}
+
+#[test]
+fn atomics_that_change_nothing_are_found() {
+    let parameters = Parameters::named("qdr").expect("it comes with the simulator");
+    let machine = Machine { parameters, nodes: |rank| rank, seed: 0, is_late: false, loses_atomics: true };
+    let plan = plans().into_iter().find(|plan| plan.name == "tickets").expect("there is such a plan");
+    let found = run(&plan, &machine);
+    assert!(matches!(found, Err(ContractError::NotAtomic { .. })), "{found:?}");
 }

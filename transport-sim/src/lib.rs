@@ -10,8 +10,9 @@
 //! packets and copied bytes cost time. *Progress*: arrivals wait until the rank is in the library. Each call first
 //! takes in all arrivals (but see [`Protocol::Rget`]), a blocking call does so until it is done, and after its
 //! program a rank stays in the library. A progress thread handles arrivals while the rank computes, at a cost.
-//! *Cards* move the data of writes and reads by themselves, and send the packets behind them. *Links*: transfers
-//! larger than a packet share the sender's and the receiver's link equally.
+//! *Cards* move the data of writes and reads by themselves, and send the packets behind them. To them an atomic, once
+//! a protocol posts one, is a read of 8 bytes, and costs as much. *Links*: transfers larger than a packet share the
+//! sender's and the receiver's link equally.
 //! **Not modelled.** Memory registration, switches and their contention, limits of a card's queues,
 //! copies by the CPU within a node (an engine does them), several threads on one core.
 //! **Entry point.** [`simulate`], [`simulate_tasks`]; begin reading at `world`.

@@ -12,7 +12,8 @@ pub(crate) enum Load {
     Write { request: Handle, len: u64 },
     /// The acknowledgement of a write, card to card.
     Written { request: Handle },
-    /// The request of a read, with the packet that the reader's card sends back when it has the data.
+    /// The request of a read, with the packet that the reader's card sends back when it has the data. That of an atomic is
+    /// one of 8 bytes: what is before a read is before it, and what is before an atomic is before a read.
     ReadRequest { request: Handle, len: u64, notice: Option<(Context, Packet)> },
     /// The data of a read.
     ReadData { request: Handle, len: u64, notice: Option<(Context, Packet)> },

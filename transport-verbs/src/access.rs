@@ -9,7 +9,7 @@ pub enum Access {
     Receive,
     /// Those of peers may, too.
     Read,
-    /// Operations of this process and its peers may read, write and change it atomically. The last, where the adapter pages
-    /// on demand, only if it can do that there, too.
+    /// Operations of this process and its peers may read, write and change it atomically. The last if the adapter has atomics,
+    /// and, where it pages on demand, only if it can do that there, too.
     Write,
 }

@@ -36,6 +36,8 @@
 mod access;
 mod address;
 #[cfg(feature = "verbs")]
+mod atomics;
+#[cfg(feature = "verbs")]
 mod control;
 #[cfg(feature = "verbs")]
 mod error;
@@ -78,8 +80,6 @@ pub use error::{Loss, VerbsError};
 pub use ibv::{Device, Region, Trial};
 #[cfg(feature = "verbs")]
 pub use outbound::Out;
-#[cfg(feature = "verbs")]
-pub use peer::Change;
 #[cfg(feature = "verbs")]
 pub use registrations::{MrGuard, Registrations};
 pub use settings::{Choice, Settings};

@@ -2,7 +2,7 @@
 
 use crate::control::Control;
 use crate::ibv::{BounceBuffers, Completion, Device, Failure, Limits, Sge};
-use crate::peer::{Change, Peer, PeerState, Transfer, TransferKind, Waiting, ZcopySend};
+use crate::peer::{Peer, PeerState, Transfer, TransferKind, Waiting, ZcopySend};
 use crate::rail::{Rail, posted_to};
 use crate::shared::Shared;
 use crate::wireup::{Wireup, WireupEvent};
@@ -10,7 +10,8 @@ use crate::{Address, Loss, VerbsError};
 use carrousel_link::Credits;
 use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{
-    Arrival, Context, Handle, Lane, Memory, Outbound, Packet, RankId, Read, Regions, Write, ZcopySource,
+    Arrival, Atomic, AtomicsUnsupportedError, Context, Lane, Memory, Outbound, Packet, RankId, Read, Regions,
+    Write, ZcopySource,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -19,11 +20,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Out {
     /// By rank.
-    peers: Vec<Option<Box<Peer>>>,
+    pub(crate) peers: Vec<Option<Box<Peer>>>,
     /// The peers, by the numbers of their queue pairs.
     by_number: HashMap<u32, RankId, ahash::RandomState>,
     pub(crate) wireup: Wireup,
-    shared: Shared,
+    pub(crate) shared: Shared,
     /// Lost, and not reported.
     pub(crate) to_report: VecDeque<RankId>,
     /// Completions that have not been reported.
@@ -32,7 +33,7 @@ pub struct Out {
     zcopy_done: VecDeque<u32>,
     /// Peers that something waits for.
     active: VecDeque<RankId>,
-    device: Arc<Device>,
+    pub(crate) device: Arc<Device>,
     /// Why nothing goes any more, if that is so.
     failed: Option<Loss>,
 }
@@ -57,7 +58,15 @@ impl Out {
             peers: (0..ranks).map(|_| None).collect(),
             by_number: HashMap::default(),
             wireup,
-            shared: Shared { bounce_buffers, free, outstanding: 0, room, message, reads_behind_fences },
+            shared: Shared {
+                bounce_buffers,
+                free,
+                outstanding: 0,
+                room,
+                message,
+                reads_behind_fences,
+                results: None,
+            },
             to_report: VecDeque::new(),
             done: VecDeque::new(),
             zcopy_done: VecDeque::new(),
@@ -363,7 +372,7 @@ impl Out {
         }
     }
 
-    fn list(&mut self, rank: RankId) {
+    pub(crate) fn list(&mut self, rank: RankId) {
         if let Some(peer) = self.peer_mut(rank)
             && !std::mem::replace(&mut peer.listed, true)
         {
@@ -371,7 +380,7 @@ impl Out {
         }
     }
 
-    fn wait(&mut self, rank: RankId, waiting: Waiting) {
+    pub(crate) fn wait(&mut self, rank: RankId, waiting: Waiting) {
         if let Some(peer) = self.peer_mut(rank) {
             peer.waiting.push_back(waiting);
             self.list(rank);
@@ -388,7 +397,11 @@ impl Out {
         let Self { peers, shared, done, zcopy_done, .. } = self;
         let Some(peer) = peer_of(peers, rank) else { return };
         peer.completed(control, id as u32, |posted| shared.over(posted, done, zcopy_done));
-        if matches!(peer.state, PeerState::Lost(_)) {
+        let is_lost = matches!(peer.state, PeerState::Lost(_));
+        if shared.results.is_some() {
+            self.end_swaps(rank);
+        }
+        if is_lost {
             self.settle(rank);
         }
     }
@@ -411,7 +424,7 @@ impl Out {
 
     /// The system does not take what is posted to a peer.
     #[cold]
-    fn refused(&mut self, rank: RankId, error: &VerbsError) {
+    pub(crate) fn refused(&mut self, rank: RankId, error: &VerbsError) {
         self.lose(rank, Loss::System(error.to_string()));
     }
 
@@ -427,7 +440,7 @@ impl Out {
     }
 
     fn forget(&mut self, rank: RankId, loss: Loss, mut is_heard: bool) {
-        let Some(peer) = self.peer_mut(rank) else { return };
+        let Some((peer, shared)) = self.with_shared(rank) else { return };
         let is_new = !matches!(peer.state, PeerState::Lost(_));
         if is_new {
             // A peer that has sent everything, and is owed nothing, has ended as it should.
@@ -435,7 +448,9 @@ impl Out {
             peer.ended = peer.is_finished() && !peer.untold;
             peer.rails_mut().for_each(|rail| is_heard &= rail.fail());
             peer.state = PeerState::Lost(loss);
-            peer.failed = peer.rails_mut().flat_map(Rail::give_up_transfers).collect();
+            let mut failed = Vec::new();
+            peer.rails_mut().for_each(|rail| failed.extend(rail.give_up_transfers(shared)));
+            peer.failed = failed;
             if !peer.untold && !peer.ended {
                 self.to_report.push_back(rank);
             }
@@ -492,24 +507,6 @@ impl Out {
             }
         }
         went
-    }
-
-    /// Changes 8 bytes of a peer's memory, and brings what was there into `into`; [`Arrival::Read`] of `request` follows.
-    /// They are in the peer's memory, aligned to 8 bytes, and registered for writing there.
-    pub fn change(
-        &mut self,
-        of: RankId,
-        what: Memory,
-        change: Change,
-        (into, request): (Memory, Handle),
-        regions: &mut impl Regions,
-    ) {
-        let len = size_of::<u64>() as u64;
-        let Some(local) = local(into, len, true, regions) else {
-            return self.done.push_back(Arrival::Read(request));
-        };
-        let kind = TransferKind::Change(change);
-        self.transfer(of, Transfer { kind, local, remote: what, len, request, notice: None });
     }
 
     fn transfer(&mut self, rank: RankId, transfer: Transfer) {
@@ -586,5 +583,8 @@ impl Outbound for Out {
             return self.done.push_back(Arrival::Read(request));
         };
         self.transfer(of, Transfer { kind: TransferKind::Read, local, remote: from, len, request, notice });
+    }
+    fn atomic(&mut self, atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
+        self.post_atomic(atomic)
     }
 }

@@ -1,5 +1,6 @@
 //! One peer: its connection, what is posted to it, and what waits.
 
+use crate::atomics::Attempt;
 use crate::control::Control;
 use crate::frame::{self, CREDITS, GOODBYE, PACKET};
 use crate::ibv::{Operation, Parts, Request, Sge};
@@ -28,6 +29,7 @@ pub(crate) enum Waiting {
         control: bool,
     },
     Transfer(Transfer),
+    Atomic(Attempt),
 }
 
 /// What is done with memory of a peer.
@@ -35,21 +37,6 @@ pub(crate) enum Waiting {
 pub(crate) enum TransferKind {
     Write,
     Read,
-    Change(Change),
-}
-
-/// How 8 bytes of a peer are changed; nothing else comes between looking and changing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Change {
-    /// Something is added to them.
-    Add(u64),
-    /// They are replaced if they are as expected.
-    Swap {
-        /// What they have to be.
-        expected: u64,
-        /// What they become.
-        new: u64,
-    },
 }
 
 /// A write or a read, or what is left of it.
@@ -89,10 +76,6 @@ impl Transfer {
         match self.kind {
             TransferKind::Write => Operation::Write { address, key },
             TransferKind::Read => Operation::Read { address, key },
-            TransferKind::Change(Change::Add(add)) => Operation::Add { address, key, add },
-            TransferKind::Change(Change::Swap { expected, new }) => {
-                Operation::Swap { address, key, expected, new }
-            }
         }
     }
 
@@ -129,6 +112,8 @@ pub(crate) struct Peer {
     pub(crate) credits: Credits<Rules>,
     /// The number of the last work request that waits for reads before it.
     fence: Option<u32>,
+    /// A swap is posted: later atomics wait until it is over.
+    pub(crate) swaps: bool,
     pub(crate) waiting: VecDeque<Waiting>,
     /// It is lost; the loss is reported when the adapter has let go of what was posted.
     pub(crate) untold: bool,
@@ -151,6 +136,7 @@ impl Default for Peer {
             // They are not used before the connection is made.
             credits: Credits::new(0),
             fence: None,
+            swaps: false,
             waiting: VecDeque::new(),
             untold: false,
             failed: Vec::new(),
@@ -179,7 +165,7 @@ impl Peer {
 
     /// Whether it has had all that it needs, as it says that behind a barrier, and nothing is wanted of its memory.
     pub(crate) fn needs_nothing(&self) -> bool {
-        let is_transfer = |one: &Waiting| matches!(one, Waiting::Transfer(_));
+        let is_transfer = |one: &Waiting| matches!(one, Waiting::Transfer(_) | Waiting::Atomic(_));
         let is_wanted = || self.rails().any(Rail::has_transfers) || self.waiting.iter().any(is_transfer);
         self.is_finished() && !is_wanted()
     }
@@ -207,9 +193,14 @@ impl Peer {
     }
 
     /// Whether something that waits for reads before it may not have begun.
-    fn is_fenced(&self) -> bool {
+    pub(crate) fn is_fenced(&self) -> bool {
         let is_posted = |number| self.data.as_ref().is_some_and(|rail| rail.is_posted(number));
         self.fence.is_some_and(is_posted)
+    }
+
+    /// Whether a read or an atomic is posted.
+    pub(crate) fn has_fetches(&self) -> bool {
+        self.data.as_ref().is_some_and(Rail::has_fetches)
     }
 
     /// Posts a packet. False if it has to wait.
@@ -336,6 +327,13 @@ impl Peer {
                 Waiting::Goodbye { control } => {
                     (!self.say(shared, GOODBYE, control)?).then_some(Waiting::Goodbye { control })
                 }
+                Waiting::Atomic(attempt) => match self.atomic(shared, attempt) {
+                    Ok(went) => (!went).then_some(waiting),
+                    Err(error) => {
+                        self.waiting.push_front(waiting);
+                        return Err(error);
+                    }
+                },
                 Waiting::Transfer(transfer) => match self.transfer(shared, transfer) {
                     Ok(left) => left.map(Waiting::Transfer),
                     Err(error) => {
@@ -411,8 +409,10 @@ impl Peer {
         (self.data, self.control) = (None, None);
         done.extend(self.failed.drain(..));
         for waiting in self.waiting.drain(..) {
-            if let Waiting::Transfer(transfer) = waiting {
-                done.push_back(transfer.arrival());
+            match waiting {
+                Waiting::Transfer(transfer) => done.push_back(transfer.arrival()),
+                Waiting::Atomic(attempt) => done.push_back(attempt.fetched(0)),
+                Waiting::Packet(..) | Waiting::Goodbye { .. } => {}
             }
         }
         std::mem::take(&mut self.untold)

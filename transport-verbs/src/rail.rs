@@ -95,7 +95,12 @@ impl Rail {
 
     /// Whether a write, a read or an atomic is posted.
     pub(crate) fn has_transfers(&self) -> bool {
-        self.posted.iter().any(|one| matches!(one, Posted::Write(_) | Posted::Read(_)))
+        self.posted.iter().any(|one| matches!(one, Posted::Write(_) | Posted::Read(_) | Posted::Atomic(_)))
+    }
+
+    /// Whether a read or an atomic is posted.
+    pub(crate) fn has_fetches(&self) -> bool {
+        self.posted.iter().any(|one| matches!(one, Posted::Read(_) | Posted::Atomic(_)))
     }
 
     /// Posts requests that fit, with what hangs on each.
@@ -195,9 +200,11 @@ impl Rail {
 
     /// Of a connection that has ended: what is to be reported of its transfers. They are posted still, and nothing hangs on
     /// them any more.
-    pub(crate) fn give_up_transfers(&mut self) -> impl Iterator<Item = Arrival> {
+    pub(crate) fn give_up_transfers(&mut self, shared: &mut Shared) -> impl Iterator<Item = Arrival> {
         self.posted.iter_mut().filter_map(|posted| {
             let arrival = match *posted {
+                // Its slot is free when it is over.
+                Posted::Atomic(slot) => return shared.results.as_mut()?.give_up(slot),
                 Posted::Write(request) => Arrival::Written(request),
                 Posted::Read(request) => Arrival::Read(request),
                 Posted::Nothing | Posted::Slot(_) | Posted::Zcopy(..) => return None,

@@ -1,5 +1,6 @@
 //! What the peers of a transport share: buffers for packets, and room for completions; and what a completion sets free.
 
+use crate::atomics::Results;
 use crate::ibv::BounceBuffers;
 use carrousel_transport::{Arrival, Handle};
 use std::collections::VecDeque;
@@ -13,8 +14,10 @@ pub(crate) enum Posted {
     Slot(u32),
     /// This request's write is complete with it.
     Write(Handle),
-    /// This request's read, or change, is.
+    /// This request's read is.
     Read(Handle),
+    /// The atomic whose value this slot is for is.
+    Atomic(u32),
     /// The bounce buffer is free again, and the zero-copy send of that name is done.
     Zcopy(u32, u32),
 }
@@ -33,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) message: u64,
     /// Whether a read may be posted behind a closed fence.
     pub(crate) reads_behind_fences: bool,
+    /// What atomics find, once there was one.
+    pub(crate) results: Option<Box<Results>>,
 }
 
 impl Shared {
@@ -56,6 +61,11 @@ impl Shared {
             Posted::Slot(slot) => self.free.push(slot),
             Posted::Write(request) => done.push_back(Arrival::Written(request)),
             Posted::Read(request) => done.push_back(Arrival::Read(request)),
+            Posted::Atomic(slot) => {
+                if let Some(results) = &mut self.results {
+                    results.over(slot, done);
+                }
+            }
             Posted::Zcopy(slot, name) => {
                 self.free.push(slot);
                 zcopy_done.push_back(name);

@@ -123,7 +123,7 @@ impl Wireup {
         self.address
     }
 
-    /// Asks for a connection; [`WireupEvent`] follow.
+    /// Asks for a connection; [`WireupEvent`]s follow.
     pub(crate) fn connect(&self, rank: RankId, address: Address) {
         self.request(WireupRequest::Connect(rank, address));
     }

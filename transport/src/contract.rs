@@ -154,9 +154,7 @@ pub trait Outbound {
     ///
     /// # Errors
     /// When the transport has no atomics. Nothing is posted then, and nothing follows.
-    fn atomic(&mut self, _atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
-        Err(AtomicsUnsupportedError("it carries packets, writes and reads"))
-    }
+    fn atomic(&mut self, atomic: &Atomic) -> Result<(), AtomicsUnsupportedError>;
 }
 
 /// Takes the reports of a transport.

@@ -1,8 +1,8 @@
 //! The transport contract: the order and the completions that ranks may rely on when they post operations to each other.
 //!
 //! A transport carries four operations between each pair of ranks: it *sends* packets, *writes* into
-//! registered memory of the peer, *reads* from it, and changes a 64-bit word of it by an *atomic*. The contract has the guarantees of the reliable connections of
-//! InfiniBand (work request ordering; `ibv_post_send` and its `IBV_SEND_FENCE`), less those that our protocols do
+//! registered memory of the peer, *reads* from it, and changes a 64-bit word of it by an *atomic*. The contract
+//! has the guarantees of the reliable connections of InfiniBand (work request ordering; `ibv_post_send` and its `IBV_SEND_FENCE`), less those that our protocols do
 //! without.
 //!
 //! # Order
@@ -40,8 +40,8 @@
 //!
 //! An [`Atomic`] reads a word, changes it, and brings back the value that it found. Nothing comes between for other
 //! atomics of the same transport on memory of the same process, whoever posts them (`IBV_ATOMIC_HCA`): those on one word
-//! take turns. Towards everything else nothing is promised: neither towards loads and stores of a processor, that of the
-//! owner included, nor towards writes and reads, nor towards atomics that come by another transport. So a word that
+//! take turns. Of what happens to the word at the same time by other means nothing is promised: neither of loads and stores of a processor, that of the
+//! owner included, nor of writes and reads, nor of atomics that come by another transport. So a word that
 //! several ranks change has one transport by which they reach it; its owner may load it when a packet behind a fence,
 //! or the ranks' agreement, says that nobody changes it.
 //!
@@ -91,9 +91,13 @@
 //! | write, then write | copied, or put into the ring, in order | the same queue pair | arrives later | one queue |
 //! | write, then read | both copied at once, or fragments and request in one ring | the same queue pair | the request arrives later | data of reads is not modelled |
 //! | read, then read | copied at once, or answered in the order of asking | answered in the order of asking | one queue of answers | each completes at any time |
+//! | send or write, then atomic | the frame that asks for it comes behind | the same queue pair; of two, when what went by the other one is acknowledged | the request arrives later | takes effect at any time |
+//! | read, then fenced atomic | asked for when the data is in place | fenced; with Soft-RoCE, posted when no read is outstanding | the request arrives later | takes effect at any time |
+//! | atomic, then atomic | asked for, and served, in order; a fenced one when all before it are answered | served in order; one behind a swap is posted when that is over | the request arrives later | takes effect in order |
 //! | read, then its notice | posted when the copy is made, or the last fragment has arrived | fenced, posted with the read | leaves when the last byte is at the reader's card | launched when the data lands, before the completion is reported |
 //! | read or atomic, then another fence | the poster waits: [`Outbound`] has no other | the same | the same | the same |
-//! | completions | one queue, in the order of posting | in the order of posting for each connection | in order for each connection | writes in order for each communicator, reads in any order |
+//! | an atomic is whole | its owner alone serves it, when it polls | the adapter of the owner serves it | served when the request arrives | takes effect in one step |
+//! | completions | one queue, in the order of posting | in the order of posting for each connection | in order for each connection | writes in order for each communicator, atomics in order for each pair, reads in any order |
 //! | a write is complete | its bytes are copied, or in the ring | its acknowledgement is back, at the adapter | its acknowledgement is back | at any time |
 //! | a broken peer | its process has ended unfinished, or it has written frames that no honest peer writes | it does not acknowledge or answer, or it has sent packets that no honest peer sends | never | never |
 //!

@@ -33,7 +33,7 @@ pub(super) const HELP_REQUEST: u32 = 5;
 /// A [`Memory`], as bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
-struct WireMemory {
+pub(super) struct WireMemory {
     address: U64,
     key: U32,
 }

@@ -6,7 +6,8 @@
 //! Packets, and the data of eager messages, go through the rings. Writes and reads copy directly between
 //! the memory of the processes where the system permits that, which is tried when a peer is connected; where it
 //! does not, they go through the rings in fragments, with the peer's help. Both processes copy large ones, if
-//! the peer polls meanwhile: then it copies chunks of them instead of waiting.
+//! the peer polls meanwhile: then it copies chunks of them instead of waiting. Atomics go through the rings always: the
+//! process that has the word changes it, when it polls.
 //!
 //! **Promises.** In addition to those of the rings: no call but [`Node::sleep`] waits for a peer, except for one that is copying a chunk. That peer
 //! needs no other process to finish the copy, and is given up when it is gone, or after ten seconds in which it was not
@@ -14,9 +15,10 @@
 //!
 //! **Limits.** A direct copy asks the system, not the owner of the memory: keys are checked only where bytes
 //! go through a ring. So a peer that was given up while its process lives can still write where it was once
-//! permitted to. And a peer decides how many reads it asks for at once: each that waits for room is kept.
+//! permitted to. And a peer decides how many reads and atomics it asks for at once: each answer that waits for room is kept.
 
 mod address;
+mod atomics;
 mod connect;
 mod cooperative_copy;
 mod direct;
@@ -32,6 +34,7 @@ pub use connect::ConnectError;
 pub use memory::MemoryShortageError;
 pub use outbound::Out;
 
+use self::atomics::{ATOMIC_REPLY, ATOMIC_REQUEST};
 use self::frames::{Data, FRAGMENT, Fragment, GET_REQUEST, GetRequest, HELP_REQUEST, PACKET};
 use self::local_ranks::LocalRanks;
 use self::memory::Budget;
@@ -303,6 +306,7 @@ impl Out {
             let arrival = match completion {
                 Completion::Written(request) => Arrival::Written(request),
                 Completion::Read(request) => Arrival::Read(request),
+                Completion::Fetched(request, found) => Arrival::Fetched(request, found),
             };
             handler.arrival(arrival, &[] as &[u8], self);
         }
@@ -377,7 +381,7 @@ fn handle_other_frame<H: Handler<Out>>(
     }
 }
 
-/// Handles a frame that is part of a write or a read.
+/// Handles a frame that is part of a write, a read or an atomic.
 #[cold]
 fn handle_data_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
@@ -398,6 +402,8 @@ fn handle_data_frame<H: Handler<Out>>(
             let Some(request) = frames::head::<GetRequest>(frame) else { return false };
             out.serve_get(local_rank, &request, handler.regions())
         }
+        ATOMIC_REQUEST => out.serve_atomic(local_rank, frame, handler.regions()),
+        ATOMIC_REPLY => out.atomic_answered(local_rank, frame),
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! The sending half: rings of peers, and the sends that wait for room in them.
 
 use super::address::Address;
+use super::atomics::PendingAtomics;
 use super::connect::ConnectError;
 use super::cooperative_copy;
 use super::direct::{self, DirectCopyError};
@@ -13,7 +14,9 @@ use crate::doorbell;
 use crate::sync::Ordering;
 use crate::{Layout, Producer, PushError, Segment, SegmentError};
 use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{Context, Handle, Outbound, Packet, RankId, Read, Regions, Tag, Write};
+use carrousel_transport::{
+    Atomic, AtomicsUnsupportedError, Context, Handle, Outbound, Packet, RankId, Read, Regions, Tag, Write,
+};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, VecDeque};
@@ -25,6 +28,7 @@ use zerocopy::IntoBytes;
 pub(super) enum Completion {
     Written(Handle),
     Read(Handle),
+    Fetched(Handle, u64),
 }
 
 /// How many processes without a pidfd each [`Out::poll_ended`] probes: a probe takes microseconds.
@@ -137,8 +141,18 @@ impl Out {
         let (pending, reads) = (VecDeque::new(), VecDeque::new());
         // The segment's descriptor is not needed any more; many peers would keep many of them.
         let finished = segment.finished();
-        self.peers[local_rank] =
-            Some(Box::new(Peer { ring, transfer: 0, finished, pid, process, direct, pending, reads }));
+        let atomics = PendingAtomics::default();
+        self.peers[local_rank] = Some(Box::new(Peer {
+            ring,
+            transfer: 0,
+            finished,
+            pid,
+            process,
+            direct,
+            pending,
+            reads,
+            atomics,
+        }));
         Ok(())
     }
 
@@ -191,6 +205,11 @@ impl Out {
     pub fn is_direct(&self, rank: RankId) -> Option<bool> {
         let local_rank = self.local_ranks.of(rank)?;
         self.peers[local_rank].as_ref().map(|peer| peer.direct)
+    }
+
+    /// The connected peer of this local rank.
+    pub(super) fn peer_mut(&mut self, local_rank: usize) -> Option<&mut Peer> {
+        self.peers[local_rank].as_deref_mut()
     }
 
     /// The process of `local_rank`, if its memory can be copied directly.
@@ -291,6 +310,8 @@ impl Out {
                 }
             }
             self.completions.extend(peer.reads.iter().map(|read| Completion::Read(read.request)));
+            let fetched = |request| Completion::Fetched(request, 0);
+            self.completions.extend(peer.atomics.requests().map(fetched));
         }
     }
 
@@ -302,6 +323,7 @@ impl Out {
         while let Some(next) = self.pop_read_if(local_rank, |next| next.is_empty) {
             self.complete_read(local_rank, &next);
         }
+        self.ask_for_atomics(local_rank);
         true
     }
 
@@ -356,7 +378,7 @@ impl Out {
 
     /// Pushes a frame, or keeps it until there is room.
     #[inline]
-    fn push(&mut self, local_rank: usize, tag: u32, parts: &[&[u8]]) {
+    pub(super) fn push(&mut self, local_rank: usize, tag: u32, parts: &[&[u8]]) {
         let Some(peer) = &mut self.peers[local_rank] else { return };
         if peer.pending.is_empty() {
             match peer.ring.push(tag, parts) {
@@ -429,7 +451,7 @@ impl Out {
 
     /// The local rank of a connected peer.
     #[inline]
-    fn connected(&self, rank: RankId) -> Option<usize> {
+    pub(super) fn connected(&self, rank: RankId) -> Option<usize> {
         self.local_ranks.of(rank).filter(|local_rank| self.peers[*local_rank].is_some())
     }
 }
@@ -516,5 +538,10 @@ impl Outbound for Out {
             let request = GetRequest::new(Transfer::new(from, into, len), request);
             self.push(local_rank, GET_REQUEST, &[request.as_bytes()]);
         }
+    }
+
+    fn atomic(&mut self, atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
+        self.post_atomic(atomic);
+        Ok(())
     }
 }

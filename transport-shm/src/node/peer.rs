@@ -1,5 +1,6 @@
 //! A connected peer: its ring, and the sends that wait for room in it.
 
+use super::atomics::PendingAtomics;
 use super::frames::{FRAGMENT, Fragment};
 use super::process::Process;
 use crate::doorbell;
@@ -107,6 +108,7 @@ pub(super) struct Peer {
     pub(super) pending: VecDeque<PendingSend>,
     /// Reads that it was asked for, and empty ones that wait for these, in the order in which they were posted.
     pub(super) reads: VecDeque<PendingRead>,
+    pub(super) atomics: PendingAtomics,
 }
 
 /// A read that is not complete.
@@ -146,7 +148,7 @@ impl Peer {
         let is_write = |one: &PendingSend| {
             matches!(one, PendingSend::Fragmented(FragmentedSend { op: FragmentedOp::Write(..), .. }))
         };
-        !self.reads.is_empty() || self.pending.iter().any(is_write)
+        !self.reads.is_empty() || !self.atomics.is_empty() || self.pending.iter().any(is_write)
     }
 
     /// Whether it has said that it has sent all of its messages.

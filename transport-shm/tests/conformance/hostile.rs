@@ -19,6 +19,7 @@ const REGISTERED: std::ops::Range<usize> = 16..48;
 const BEFORE: [u8; 64] = [0x11; 64];
 
 /// A handler with memory, of which some is registered, and the arrivals that were reported.
+#[repr(align(16))]
 struct GuardedRecorder {
     bytes: [u8; 64],
     arrivals: Vec<Arrival>,
@@ -155,7 +156,7 @@ pub(super) fn garbage(task: &str) {
         // Frames with a valid header, then words without a meaning.
         let target = memory.wrapping_add(next() % 80).wrapping_sub(40).to_le_bytes();
         let rest: Vec<u8> = (0..next() % 48).map(|_| next() as u8).collect();
-        let _ = producer.push((next() % 5) as u32, &[&target, &KEY.to_le_bytes(), &rest]);
+        let _ = producer.push((next() % 8) as u32, &[&target, &KEY.to_le_bytes(), &rest]);
         if seed.is_multiple_of(2) {
             ring[(next() % ring.len() as u64) as usize].store(next() >> (next() % 64), Relaxed);
         }
@@ -217,6 +218,15 @@ fn help_request(memory: Memory, len: u64, reads: u32) -> Vec<u8> {
     .concat()
 }
 
+/// The request for an atomic of this kind.
+fn atomic_request(target: Memory, op: u32) -> Vec<u8> {
+    [&memory_bytes(target)[..], &op.to_le_bytes(), &[1; 16], &[0; 8]].concat()
+}
+
+fn atomic_reply(request: Handle) -> Vec<u8> {
+    [&7_u64.to_le_bytes()[..], &request.index.to_le_bytes(), &request.generation.to_le_bytes()].concat()
+}
+
 const NOBODY: Handle = Handle { index: 0, generation: 0 };
 const READ: Handle = Handle { index: 9, generation: 2 };
 
@@ -260,6 +270,18 @@ fn frames_that_no_honest_peer_sends_are_the_end_of_the_connection() {
         ("a get request for too much", Box::new(|memory| (3, get_request(memory, 33)))),
         ("a get request for everything", Box::new(|memory| (3, get_request(memory, u64::MAX)))),
         ("a get request behind", Box::new(move |memory| (3, get_request(at(memory, 32), 1)))),
+        ("half an atomic", Box::new(|memory| (6, atomic_request(memory, 1)[..39].to_vec()))),
+        ("an atomic of no kind", Box::new(|memory| (6, atomic_request(memory, 0)))),
+        ("an atomic of an unknown kind", Box::new(|memory| (6, atomic_request(memory, 4)))),
+        ("an atomic for another key", Box::new(move |memory| (6, atomic_request(other(memory), 1)))),
+        (
+            "an atomic before",
+            Box::new(move |memory| (6, atomic_request(at(memory, 0_u64.wrapping_sub(8)), 2))),
+        ),
+        ("an atomic behind", Box::new(move |memory| (6, atomic_request(at(memory, 32), 3)))),
+        ("a misaligned atomic", Box::new(move |memory| (6, atomic_request(at(memory, 4), 3)))),
+        ("half an answer", Box::new(|_| (7, atomic_reply(READ)[..15].to_vec()))),
+        ("the answer to nobody's atomic", Box::new(|_| (7, atomic_reply(READ)))),
         ("half a transfer to share", Box::new(|memory| (5, help_request(memory, 1 << 20, 0)[..39].to_vec()))),
         ("nothing to share", Box::new(|memory| (5, help_request(memory, 0, 0)))),
         ("everything to share", Box::new(|memory| (5, help_request(memory, u64::MAX, 1)))),
@@ -293,6 +315,39 @@ fn the_end_of_a_read_that_another_peer_was_asked_for_is_refused() {
     let mut producer = Producer::new(fixture.ring()).expect("it fits");
     producer.push(2, &[&fragment(memory, 1, READ, &[])]).expect("there is room");
     fixture.expect_loss("a read of another peer");
+}
+
+#[test]
+fn the_answer_to_an_atomic_that_another_peer_was_asked_for_or_not_first_is_refused() {
+    for (of, index) in [(2, 9), (1, 10)] {
+        let mut fixture = Fixture::new();
+        let target = fixture.recorder.memory();
+        for (to, index) in [(of, 9), (of, 10)] {
+            let request = Handle { index, generation: 2 };
+            let atomic = Atomic { to: RANKS[to], target, op: AtomicOp::Swap(1), request, fenced: false };
+            fixture.node.out().atomic(&atomic).expect("it has atomics");
+        }
+        let mut producer = Producer::new(fixture.ring()).expect("it fits");
+        producer.push(7, &[&atomic_reply(Handle { index, generation: 2 })]).expect("there is room");
+        fixture.poll();
+        let failed = [9, 10].map(|index| Arrival::Fetched(Handle { index, generation: 2 }, 0));
+        let failed = if of == 1 { &failed[..] } else { &[] };
+        assert_eq!(fixture.recorder.arrivals, [&[Arrival::Lost(RANKS[1])], failed].concat());
+    }
+}
+
+#[test]
+fn an_honest_answer_completes_an_atomic() {
+    let mut fixture = Fixture::new();
+    let target = fixture.recorder.memory();
+    let atomic = Atomic { to: RANKS[1], target, op: AtomicOp::Swap(1), request: READ, fenced: true };
+    fixture.node.out().atomic(&atomic).expect("it has atomics");
+    let mut producer = Producer::new(fixture.ring()).expect("it fits");
+    producer.push(7, &[&atomic_reply(READ)]).expect("there is room");
+    producer.push(6, &[&atomic_request(target, 3)]).expect("there is room");
+    fixture.poll();
+    assert_eq!(fixture.recorder.arrivals, [Arrival::Fetched(READ, 7)]);
+    assert_eq!(fixture.recorder.bytes[REGISTERED][..9], [1, 1, 1, 1, 1, 1, 1, 1, BEFORE[0]]);
 }
 
 #[test]

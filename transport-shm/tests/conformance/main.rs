@@ -2,6 +2,7 @@
 //! through the ring, with a ring that is always full and one that hardly ever is.
 #![cfg(not(loom))]
 
+mod atomics;
 mod cooperative_copy;
 mod edge_cases;
 mod hostile;
@@ -12,7 +13,8 @@ mod threads;
 mod wrong_addresses;
 
 use carrousel_transport::conformance::{
-    ContractError, Event, Plan, Player, Record, Size, check, generated_plan, named_plans, never_ending_plan,
+    ContractError, Event, Plan, Player, Record, Size, atomic_plans, check, generated_atomics, generated_plan,
+    named_plans, never_ending_atomics,
 };
 use carrousel_transport::{RankId, Transport};
 use carrousel_transport_shm::{Node, Settings};
@@ -52,7 +54,9 @@ fn plans(settings: Settings) -> Vec<Plan> {
     let mut plans = named_plans(&size);
     let less = Size { large: size.large / 16, ..size };
     plans.extend((0..8).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 120, &less)));
-    plans.push(never_ending_plan(3, 1, &less));
+    plans.extend(atomic_plans(&less));
+    plans.extend((0..8).map(|seed| generated_atomics(seed, 2 + seed as u32 % 3, 120, &less)));
+    plans.push(never_ending_atomics(3, 1, &less));
     plans
 }
 

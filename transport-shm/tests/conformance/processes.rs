@@ -4,7 +4,8 @@
 use super::{assert_conforms, modes, plans, play};
 use carrousel_transport::conformance::{Event, Plan, Player, RankMemory, RecordLine, parse_record_line};
 use carrousel_transport::{
-    Arrival, Context, Handle, Handler, Memory, Outbound, Packet, Payload, RankId, Read, Regions, Transport,
+    Arrival, Atomic, AtomicOp, Context, Handle, Handler, Memory, Outbound, Packet, Payload, RankId, Read,
+    Regions, Transport,
 };
 use carrousel_transport_shm::{Address, Node, Out, Settings};
 use std::env;
@@ -295,5 +296,11 @@ fn a_peer_that_has_finished_and_owes_something_is_lost() {
         node.out().read(&read, &mut recorder);
         settle(&mut node, &mut recorder);
         assert_eq!(recorder.0, [Arrival::Lost(RankId(1)), Arrival::Read(request)]);
+        let atomic =
+            Atomic { to: RankId(1), target: memory, op: AtomicOp::FetchAdd(1), request, fenced: false };
+        let (mut node, mut recorder) = beside_one_that_has_finished();
+        node.out().atomic(&atomic).expect("it has atomics");
+        settle(&mut node, &mut recorder);
+        assert_eq!(recorder.0, [Arrival::Lost(RankId(1)), Arrival::Fetched(request, 0)]);
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Limits {
     /// sends again from an earlier request on, because that was lost or met no receive buffer, the fence waits for
     /// all reads that were ever started (`rxe_wqe_is_fenced`), also for those behind it, which wait for it.
     pub(crate) reads_behind_fences: bool,
+    /// Whether it has atomics, each of which is whole for the others of this device.
+    pub(crate) atomics: bool,
 }
 
 /// The vendor of Soft-RoCE (`RXE_VENDOR_ID`): none.
@@ -174,6 +176,7 @@ impl Device {
                 reads_started: 0,
                 message: 0,
                 reads_behind_fences: false,
+                atomics: false,
             },
             on_demand: false,
         };
@@ -203,6 +206,7 @@ impl Device {
             reads_served: few(attributes.max_qp_rd_atom),
             reads_started: few(attributes.max_qp_init_rd_atom),
             reads_behind_fences: attributes.vendor_id != RXE,
+            atomics: attributes.atomic_cap != sys::ibv_atomic_cap::IBV_ATOMIC_NONE,
             ..open.limits
         };
         // SAFETY: an open device.
@@ -320,6 +324,11 @@ impl Device {
 
     pub(crate) fn context(&self) -> *mut sys::ibv_context {
         self.context
+    }
+
+    /// What memory, and a queue pair, has to permit for atomics, if the device has some: one that has none may refuse it.
+    pub(super) fn atomic_access(&self) -> u32 {
+        if self.limits.atomics { sys::ibv_access_flags::IBV_ACCESS_REMOTE_ATOMIC.0 } else { 0 }
     }
 
     pub(super) fn domain(&self) -> *mut sys::ibv_pd {

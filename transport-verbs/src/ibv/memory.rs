@@ -74,7 +74,7 @@ impl Region {
                 flags::IBV_ACCESS_LOCAL_WRITE.0
                     | flags::IBV_ACCESS_REMOTE_READ.0
                     | flags::IBV_ACCESS_REMOTE_WRITE.0
-                    | flags::IBV_ACCESS_REMOTE_ATOMIC.0
+                    | device.atomic_access()
             }
         };
         let access = access | if on_demand { flags::IBV_ACCESS_ON_DEMAND.0 } else { 0 };

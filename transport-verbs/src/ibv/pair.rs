@@ -42,7 +42,7 @@ pub(crate) struct Request<'a> {
     pub(crate) parts: Parts<'a>,
     /// Whether it has a completion even if it succeeds.
     pub(crate) signaled: bool,
-    /// Whether it starts only when all earlier reads are complete.
+    /// Whether it starts only when all earlier reads and atomics are complete.
     pub(crate) fenced: bool,
 }
 
@@ -208,7 +208,7 @@ impl QueuePair {
         set.qp_access_flags = may::IBV_ACCESS_LOCAL_WRITE.0
             | may::IBV_ACCESS_REMOTE_WRITE.0
             | may::IBV_ACCESS_REMOTE_READ.0
-            | may::IBV_ACCESS_REMOTE_ATOMIC.0;
+            | self.device.atomic_access();
         let mask =
             is::IBV_QP_STATE.0 | is::IBV_QP_PKEY_INDEX.0 | is::IBV_QP_PORT.0 | is::IBV_QP_ACCESS_FLAGS.0;
         self.modify("preparing a queue pair", attributes, mask)

@@ -3,10 +3,10 @@
 use super::PATIENCE;
 use super::meeting::Meeting;
 use carrousel_transport::{
-    Arrival, Context, Handle, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId, Read, Transport,
-    Write,
+    Arrival, Atomic, AtomicOp, Context, Handle, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId,
+    Read, Transport, Write,
 };
-use carrousel_transport_verbs::{Access, Address, Change, Loss, Out, Region, Settings, Verbs};
+use carrousel_transport_verbs::{Access, Address, Loss, Out, Region, Settings, Verbs};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -141,24 +141,42 @@ fn operations_without_data_wait_for_those_before_them() {
 
 #[test]
 #[ignore = "needs an InfiniBand or RoCE device"]
-fn changes_are_atomic_and_bring_what_was_there() {
+fn atomics_bring_what_was_there() {
     let mut ranks = pair();
-    let [(verbs, watch), (_, peer)] = &mut ranks;
+    let [(verbs, _), (_, peer)] = &mut ranks;
     peer.words[7] = 40;
-    let what = peer.word(7);
-    let changes = [
-        Change::Add(2),
-        Change::Swap { expected: 41, new: 1 },
-        Change::Swap { expected: 42, new: 100 },
-        Change::Add(u64::MAX),
-    ];
-    for (at, change) in changes.into_iter().enumerate() {
-        let into = (watch.word(at), request(at as u32));
-        verbs.out().change(RANKS[1], what, change, into, watch.regions());
+    let target = peer.word(7);
+    let swap = |expected, new| AtomicOp::CompareSwap { expected, new };
+    let ops =
+        [AtomicOp::FetchAdd(2), swap(41, 1), swap(42, 100), AtomicOp::Swap(7), AtomicOp::FetchAdd(u64::MAX)];
+    for (index, op) in (0..).zip(ops) {
+        let atomic = Atomic { to: RANKS[1], target, op, request: request(index), fenced: index % 2 == 1 };
+        verbs.out().atomic(&atomic).expect("the device has atomics");
     }
-    drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 4);
-    assert_eq!(ranks[0].1.words[..4], [40, 42, 42, 100]);
-    assert_eq!(ranks[1].1.words[7], 99);
+    drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 5);
+    let found = (0..).zip([40, 42, 42, 100, 7]).map(|(index, found)| Arrival::Fetched(request(index), found));
+    assert_eq!(ranks[0].1.arrivals, found.collect::<Vec<_>>());
+    assert_eq!(ranks[1].1.words[7], 6);
+}
+
+#[test]
+#[ignore = "needs an InfiniBand or RoCE device"]
+fn an_atomic_on_what_is_no_word_of_the_peer_is_a_loss() {
+    for is_misaligned in [false, true] {
+        let mut ranks = pair();
+        let [(verbs, _), (_, peer)] = &mut ranks;
+        let word = peer.word(7);
+        let target = if is_misaligned {
+            Memory { address: word.address + 4, ..word }
+        } else {
+            Memory { key: !word.key, ..word }
+        };
+        let op = AtomicOp::FetchAdd(1);
+        let atomic = Atomic { to: RANKS[1], target, op, request: request(0), fenced: false };
+        verbs.out().atomic(&atomic).expect("the device has atomics");
+        drive(&mut ranks, |ranks| ranks[0].1.arrivals.len() == 2);
+        assert_eq!(ranks[0].1.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Fetched(request(0), 0)]);
+    }
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use super::meeting::Meeting;
 use super::{PATIENCE, modes};
 use carrousel_transport::conformance::{
-    Event, Plan, Player, RankMemory, Record, RecordLine, Size, check, generated_plan, named_plans,
-    never_ending_plan, parse_record_line, short_plans,
+    Event, Plan, Player, RankMemory, Record, RecordLine, Size, atomic_plans, check, generated_atomics,
+    generated_plan, named_plans, never_ending_atomics, parse_record_line, short_plans,
 };
 use carrousel_transport::{Memory, RankId, Transport};
 use carrousel_transport_verbs::{Access, Address, Device, Region, Settings, Verbs};
@@ -25,6 +25,8 @@ fn plans(settings: &Settings) -> Vec<Plan> {
     let mut plans = named_plans(&size);
     let less = Size { large: size.large / 16, ..size };
     plans.extend((0..4).map(|seed| generated_plan(seed, 2 + seed as u32 % 3, 80, &less)));
+    plans.extend(atomic_plans(&less));
+    plans.extend((0..4).map(|seed| generated_atomics(seed, 2 + seed as u32 % 3, 80, &less)));
     plans
 }
 
@@ -254,6 +256,7 @@ fn between_nodes_of_a_bad_network() {
         let size = Size { eager: settings.eager, large: 60_000, burst: 60 };
         let mut plans = named_plans(&size);
         plans.push(generated_plan(7, 2, 60, &size));
+        plans.push(generated_atomics(7, 2, 60, &size));
         for plan in plans {
             let began = Instant::now();
             run(name, &plan, &settings);
@@ -268,7 +271,7 @@ fn between_nodes_of_a_bad_network() {
 fn between_nodes_one_is_switched_off() {
     let (name, settings) = &modes()[0];
     let size = Size { large: 10_000, ..size(settings) };
-    let plan = never_ending_plan(3, 1, &size);
+    let plan = never_ending_atomics(3, 1, &size);
     let meeting = Meeting::new("switched off");
     assert_eq!(meeting.nodes, 2, "one node cannot outlive itself");
     let device = Device::open(&settings.choice).expect("there is a device");

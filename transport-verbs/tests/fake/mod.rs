@@ -4,8 +4,8 @@
 //! comes before what its libraries do. So the transport in it is the one that is shipped, and needs no device.
 //!
 //! What is posted is done at once: a send copies its bytes to a receive buffer of the peer, which is in this process, and
-//! both completions are there when the call returns. No data is written to or read from the memory of a peer, and keys are
-//! not looked at. A peer without a receive buffer, which a real adapter would wait for, is an error.
+//! both completions are there when the call returns. No data is written to or read from the memory of a peer, but for the
+//! words of atomics, and keys are not looked at. A peer without a receive buffer, which a real adapter would wait for, is an error.
 //!
 //! All memory is taken from [`System`](std::alloc::System): it is not counted with that of the program, as that of the
 //! library would not be.
@@ -94,6 +94,23 @@ impl Adapter {
     pub(crate) fn without_connections(self) -> Self {
         world().adapters[self.0].connects_nothing = true;
         self
+    }
+
+    /// Has no atomics.
+    pub(crate) fn without_atomics(self) -> Self {
+        world().adapters[self.0].lacks_atomics = true;
+        self
+    }
+
+    /// Says that it is Soft-RoCE.
+    pub(crate) fn as_soft_roce(self) -> Self {
+        world().adapters[self.0].is_soft = true;
+        self
+    }
+
+    /// How many atomics were posted to its connections, and how many of them had a fence.
+    pub(crate) fn atomics(self) -> (u64, u64) {
+        world().adapters[self.0].atomics
     }
 
     /// Has what newer versions of the library know.

@@ -15,7 +15,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 
 const NAMES: [&CStr; ADAPTERS] = [
     c"fake0", c"fake1", c"fake2", c"fake3", c"fake4", c"fake5", c"fake6", c"fake7", c"fake8", c"fake9",
-    c"fake10", c"fake11", c"fake12", c"fake13", c"fake14", c"fake15",
+    c"fake10", c"fake11", c"fake12", c"fake13", c"fake14", c"fake15", c"fake16", c"fake17",
 ];
 /// Work requests of a queue, at most.
 const DEPTH_MAX: i32 = 1 << 14;
@@ -122,6 +122,9 @@ extern "C" fn ibv_close_device(context: *mut sys::ibv_context) -> c_int {
     0
 }
 
+/// The vendor that Soft-RoCE says it is from.
+const SOFT_ROCE: u32 = 0xff_ffff;
+
 #[unsafe(no_mangle)]
 extern "C" fn ibv_query_device(
     context: *mut sys::ibv_context,
@@ -133,7 +136,15 @@ extern "C" fn ibv_query_device(
     told.max_cqe = COMPLETIONS_MAX;
     told.max_qp_rd_atom = 16;
     told.max_qp_init_rd_atom = 16;
-    told.phys_port_cnt = world().adapters[adapter_of(context)].port_count as u8;
+    let world = world();
+    let state = &world.adapters[adapter_of(context)];
+    told.phys_port_cnt = state.port_count as u8;
+    told.vendor_id = if state.is_soft { SOFT_ROCE } else { 0 };
+    told.atomic_cap = if state.lacks_atomics {
+        sys::ibv_atomic_cap::IBV_ATOMIC_NONE
+    } else {
+        sys::ibv_atomic_cap::IBV_ATOMIC_HCA
+    };
     *object(attributes) = told;
     0
 }

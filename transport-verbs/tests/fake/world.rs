@@ -11,7 +11,7 @@ use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// Adapters of this machine.
-pub(super) const ADAPTERS: usize = 16;
+pub(super) const ADAPTERS: usize = 18;
 /// Queue pairs that can be made in the life of a process; a number is not used again.
 const PAIRS: usize = 1 << 14;
 /// Messages that can be held.
@@ -34,6 +34,12 @@ pub(super) struct State {
     pub(super) inline_max: u32,
     /// It makes no queue pairs for connections.
     pub(super) connects_nothing: bool,
+    /// It has no atomics.
+    pub(super) lacks_atomics: bool,
+    /// It says that it is Soft-RoCE.
+    pub(super) is_soft: bool,
+    /// Atomics that were posted to its connections, and how many of them had a fence.
+    pub(super) atomics: (u64, u64),
     /// By bits: those that its connections have asked for.
     pub(super) levels: u16,
     /// What it sends on this service level does not arrive yet.
@@ -93,6 +99,9 @@ const fn states() -> [State; ADAPTERS] {
         opened: 0,
         inline_max: u32::MAX,
         connects_nothing: false,
+        lacks_atomics: false,
+        is_soft: false,
+        atomics: (0, 0),
         levels: 0,
         held: None,
         stalls: false,
@@ -350,6 +359,13 @@ impl World {
                 }
                 Ok(())
             }
+            sys::ibv_wr_opcode::IBV_WR_ATOMIC_FETCH_AND_ADD
+            | sys::ibv_wr_opcode::IBV_WR_ATOMIC_CMP_AND_SWP => {
+                let atomics = &mut self.adapters[adapter_of(pair.base.context)].atomics;
+                atomics.0 += 1;
+                atomics.1 += u64::from(request.send_flags & sys::ibv_send_flags::IBV_SEND_FENCE.0 != 0);
+                atomic(request).ok_or(status::IBV_WC_REM_INV_REQ_ERR)
+            }
             _ => Err(status::IBV_WC_REM_OP_ERR),
         }
     }
@@ -368,6 +384,31 @@ impl World {
         let len = gather(request, buffer, HEADER).expect("buffers for datagrams are as large as they may be");
         complete(peer.base.recv_cq, Done { id, status, len, immediate: None, pair, posted: None });
     }
+}
+
+/// Changes the word that a request names, and brings what was there. Nothing else is done meanwhile: the world is locked.
+/// `None` if the word is not aligned.
+fn atomic(request: &sys::ibv_send_wr) -> Option<()> {
+    // SAFETY: what these requests have is an atomic.
+    let atomic = unsafe { request.wr.atomic };
+    if request.num_sge != 1 || !atomic.remote_addr.is_multiple_of(8) {
+        return None;
+    }
+    // SAFETY: a request comes with as many pieces as it says.
+    let piece = unsafe { &*request.sg_list };
+    let word = std::ptr::with_exposed_provenance_mut::<u64>(atomic.remote_addr as usize);
+    let result = std::ptr::with_exposed_provenance_mut::<u64>(piece.addr as usize);
+    // SAFETY: whoever posts a request says that both are valid until its completion is taken; both are aligned.
+    unsafe {
+        let found = word.read();
+        if request.opcode == sys::ibv_wr_opcode::IBV_WR_ATOMIC_FETCH_AND_ADD {
+            word.write(found.wrapping_add(atomic.compare_add));
+        } else if found == atomic.compare_add {
+            word.write(atomic.swap);
+        }
+        result.write(found);
+    }
+    Some(())
 }
 
 /// How many bytes a request has.

@@ -1,7 +1,7 @@
 //! The operations that each rank posts, their slots in memory, and the bytes that have to be there afterwards.
 
 use crate::{Atomic, AtomicOp, Context, Handle, Lane, Memory, Operation, Packet};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -277,6 +277,11 @@ impl Plan {
     pub(super) fn map(&self, rank: u32) -> MemoryMap {
         let mut map = MemoryMap { slots: BTreeMap::new(), len: 0 };
         for (from, steps) in (0..).zip(&self.steps) {
+            let word = |step: &Step| match step.post {
+                Post::Atomic { word: Word::Slot(at), .. } => Some(at),
+                _ => None,
+            };
+            let words: BTreeSet<usize> = steps.iter().filter_map(word).collect();
             for (at, step) in steps.iter().enumerate() {
                 if let Post::Atomic { word, .. } = step.post {
                     if let (Word::Shared(word), true) = (word, step.to == rank) {
@@ -286,7 +291,7 @@ impl Plan {
                 }
                 let Some(slot_of) = step.post.slot_of() else { continue };
                 if step.to == rank && slot_of == at {
-                    map.add(Slot::Remote { from, at }, step.post.len(), self.has_atomics_on(from, at));
+                    map.add(Slot::Remote { from, at }, step.post.len(), words.contains(&at));
                 }
                 if from == rank {
                     map.add(Slot::Local { at }, step.post.len(), false);
