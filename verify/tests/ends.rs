@@ -5,7 +5,7 @@
 
 mod jobs;
 
-use carrousel_rank::{Explore, Mirror, Protocol, Published};
+use carrousel_rank::{Mirror, Protocol, Published};
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::{Act, Job, Program, Start};
 use carrousel_verify::state::State;
