@@ -12,7 +12,7 @@ use crate::queue::{Queue, What};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::timeline::State;
-use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Work};
+use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Read, Work, Write};
 use carrousel_scenario::Scenario;
 
 /// The end of virtual time, far enough from that of the type that no sum of durations overflows.
@@ -283,7 +283,8 @@ impl<'a, P: Protocol> World<'a, P> {
                     flights.eager.insert(parcel, data.bytes(memory, len).to_vec());
                 }
             }
-            Work::Write { to: RankId(to), context, from, into, len, notice, request, .. } => {
+            Work::Write { context, write, .. } => {
+                let Write { to: RankId(to), from, into, len, notice, request } = write;
                 if let Some(flights) = &mut self.flights {
                     flights.writes.insert((rank, request), (from, into));
                 }
@@ -293,7 +294,8 @@ impl<'a, P: Protocol> World<'a, P> {
                     self.network.post(rank, to, Load::Packet { context, packet, data: 0 }, queue);
                 }
             }
-            Work::Read { of: RankId(of), context, from, into, len, notice, request, .. } => {
+            Work::Read { context, read, .. } => {
+                let Read { of: RankId(of), from, into, len, notice, request } = read;
                 if let Some(flights) = &mut self.flights {
                     flights.reads.insert((rank, request), (from, into));
                 }

@@ -4,9 +4,7 @@
 
 use crate::{Access, Address, Choice, Settings};
 use carrousel_reuse::{Path, Policy};
-use carrousel_transport::{
-    Context, Handler, Keys, Outbound, Packet, RankId, Read, Regions, Transport, Write,
-};
+use carrousel_transport::{Handler, Head, Keys, Outbound, RankId, Read, Regions, Transport, Write};
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -168,10 +166,6 @@ impl Verbs {
         match *self {}
     }
 
-    pub fn check(&mut self) {
-        match *self {}
-    }
-
     pub fn finish(&mut self) {
         match *self {}
     }
@@ -180,7 +174,7 @@ impl Verbs {
         match *self {}
     }
 
-    pub fn sleep(&mut self, _: &mut impl Handler<Out>, _: Duration) -> usize {
+    pub fn sleep(&mut self, _: Duration, _: &mut impl Handler<Out>, _: Duration) -> usize {
         match *self {}
     }
 }
@@ -192,7 +186,11 @@ impl Transport for Verbs {
         match *self {}
     }
 
-    fn poll(&mut self, _: &mut impl Handler<Out>) -> usize {
+    fn poll(&mut self, _: Duration, _: &mut impl Handler<Out>) -> usize {
+        match *self {}
+    }
+
+    fn next_poll(&self) -> Option<Duration> {
         match *self {}
     }
 }
@@ -223,7 +221,7 @@ impl Out {
         match *self {}
     }
 
-    pub fn lend(&mut self, _: RankId, _: Context, _: &Packet, _: &[u8], _: (u32, u32)) -> bool {
+    pub fn lend(&mut self, _: RankId, _: &Head, _: &[u8], _: (u32, u32)) -> bool {
         match *self {}
     }
 
@@ -233,7 +231,7 @@ impl Out {
 }
 
 impl Outbound for Out {
-    fn send(&mut self, _: RankId, _: Context, _: &Packet, _: &[u8]) {
+    fn send(&mut self, _: RankId, _: &Head, _: &[u8]) {
         match *self {}
     }
 

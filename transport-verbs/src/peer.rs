@@ -6,8 +6,7 @@ use crate::ibv::{Operation, Parts, Request, Sge, Slots};
 use crate::way::Way;
 use crate::{Loss, VerbsError};
 use carrousel_link::{Credits, Rules};
-use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{Arrival, Context, Handle, Lane, Memory, Packet};
+use carrousel_transport::{Arrival, Direction, Handle, Head, Memory};
 use std::collections::VecDeque;
 
 /// A work request that was posted, and is not known to be complete. Small: every peer has room for as many as may be.
@@ -36,8 +35,8 @@ pub(crate) struct Loan {
 /// What could not be posted yet.
 #[derive(Debug)]
 pub(crate) enum Waiting {
-    /// A packet of this lane, which takes a credit: so many bytes of its head, and its data.
-    Packet(Lane, usize, Vec<u8>),
+    /// A packet, which takes a credit, and its data.
+    Packet(Head, Vec<u8>),
     /// That this process has sent all of its messages by a way: the second one, or the first.
     Goodbye {
         control: bool,
@@ -78,7 +77,7 @@ pub(crate) struct Transfer {
     pub(crate) len: u64,
     pub(crate) request: Handle,
     /// What goes behind the data.
-    pub(crate) notice: Option<(Context, Packet)>,
+    pub(crate) notice: Option<Head>,
 }
 
 impl Transfer {
@@ -273,29 +272,24 @@ impl Peer {
     pub(crate) fn send(
         &mut self,
         shared: &mut Shared,
-        lane: impl FnOnce() -> Lane,
+        direction: impl FnOnce() -> Direction,
         packet: [&[u8]; 2],
     ) -> Result<bool, VerbsError> {
         let Self { state: State::Up, data: Some(way), control, credits, .. } = self else { return Ok(false) };
         match control {
             None => way.send(shared, credits, PACKET, packet),
-            Some(control) => control.send(way, shared, credits, (lane(), packet)),
+            Some(control) => control.send(way, shared, credits, (direction(), packet)),
         }
     }
 
     /// Posts a packet whose data are not copied. False if it has to wait.
-    pub(crate) fn lend(
-        &mut self,
-        shared: &mut Shared,
-        lane: Lane,
-        head: &[u8],
-        loan: Loan,
-    ) -> Result<bool, VerbsError> {
+    pub(crate) fn lend(&mut self, shared: &mut Shared, head: &Head, loan: Loan) -> Result<bool, VerbsError> {
         let Self { state: State::Up, data: Some(way), control, credits, .. } = self else { return Ok(false) };
         if !way.fits(shared, 1) || shared.free.is_empty() || !credits.spend() {
             return Ok(false);
         }
-        let kind = control.as_mut().map_or(PACKET, |control| control.number(lane));
+        let kind = control.as_mut().map_or(PACKET, |control| control.number(head.direction()));
+        let head = head.as_bytes();
         let Some(slot) = shared.free.pop() else { return Ok(false) };
         shared.slots.bytes_mut(slot, head.len()).copy_from_slice(head);
         let operation = Operation::Send(frame::immediate(kind, credits.give()));
@@ -333,16 +327,14 @@ impl Peer {
         let parts = Parts::Keyed(&[transfer.piece(transfer.len)]);
         let operation = transfer.operation();
         let data = Request { id: way.id(0), operation, parts, signaled: true, fenced: false };
-        let Some((context, packet)) = transfer.notice else {
+        let Some(notice) = &transfer.notice else {
             way.post(shared, [data], [transfer.posted()])?;
             if let Some(control) = control.as_mut().filter(|_| transfer.kind != Kind::Read) {
                 control.wrote();
             }
             return Ok(None);
         };
-        let mut head = [0; HEAD_MAX];
-        let len = encode(context, &packet, &mut head);
-        let head = &head[..len];
+        let (head, len) = (notice.as_bytes(), notice.as_bytes().len());
         let is_inline = way.takes_inline(len);
         if !is_inline && shared.free.is_empty() || !credits.spend() {
             return Ok(Some(transfer));
@@ -352,7 +344,7 @@ impl Peer {
             shared.slots.bytes_mut(slot, len).copy_from_slice(head);
             [shared.slots.sge(slot, len)]
         });
-        let kind = control.as_mut().map_or(PACKET, |control| control.number(packet.lane()));
+        let kind = control.as_mut().map_or(PACKET, |control| control.number(notice.direction()));
         // A read is complete here when its answer is: whatever says so must not overtake that.
         let fenced = transfer.kind != Kind::Write;
         let notice = Request {
@@ -381,9 +373,9 @@ impl Peer {
         }
         while let Some(waiting) = self.waiting.pop_front() {
             let left = match waiting {
-                Waiting::Packet(lane, head, bytes) => {
-                    let went = self.send(shared, || lane, <[&[u8]; 2]>::from(bytes.split_at(head)))?;
-                    (!went).then_some(Waiting::Packet(lane, head, bytes))
+                Waiting::Packet(head, data) => {
+                    let went = self.send(shared, || head.direction(), [head.as_bytes(), &data])?;
+                    (!went).then_some(Waiting::Packet(head, data))
                 }
                 Waiting::Goodbye { control } => {
                     (!self.say(shared, GOODBYE, control)?).then_some(Waiting::Goodbye { control })

@@ -1,7 +1,7 @@
 //! A state of the whole system: the ranks, and what the network has in flight.
 
 use crate::program::{Ordinal, Start};
-use carrousel_rank::{Context, Handle, Kept, Lane, Packet, Protocol, Rank};
+use carrousel_rank::{Context, Direction, Handle, Kept, Packet, Protocol, Rank};
 use carrousel_scenario::{Check, Received, RequestId};
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -167,11 +167,11 @@ pub enum What {
     Read(u32),
 }
 
-impl From<Lane> for What {
-    fn from(lane: Lane) -> Self {
+impl From<Direction> for What {
+    fn from(lane: Direction) -> Self {
         match lane {
-            Lane::Forward => Self::Forward,
-            Lane::Back => Self::Back,
+            Direction::ToReceiver => Self::Forward,
+            Direction::ToSender => Self::Back,
         }
     }
 }
@@ -238,7 +238,7 @@ pub struct Reading {
 impl<P: Protocol> State<P> {
     /// A rank sends a packet, which may bring a message.
     pub fn send(&mut self, from: u16, to: u16, context: Context, packet: Packet, brings: Option<Message>) {
-        let what = packet.lane().into();
+        let what = packet.direction().into();
         self.launch(Route { at: to, peer: from, context, what }, Flight::Packet(packet, brings));
     }
 
@@ -293,7 +293,7 @@ impl<P: Protocol> State<P> {
         let route = Route { at: from, peer: of, context, what: What::Read(request.index) };
         self.launch(route, Flight::Completion(request));
         if let Some(packet) = notice {
-            let what = packet.lane().into();
+            let what = packet.direction().into();
             self.launch(Route { at: of, peer: from, context, what }, Flight::Notice(packet));
         }
     }

@@ -11,8 +11,8 @@ use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Data, Flight, Message, Note, Open, Proc, Reading, Route, Shared, State, What, Wrong};
 use carrousel_program::received;
 use carrousel_rank::{
-    Arrived, Call, Communicator, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Receive,
-    ReceiveClaimed, Sink, Work, collective_of, mpi,
+    Arrived, Call, Communicator, Context, Envelope, Event, Packet, Pattern, Protocol, RankId, Read, Receive,
+    ReceiveClaimed, Sink, Work, Write, collective_of, mpi,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -459,7 +459,7 @@ impl<P: Protocol> Turn<'_, P> {
                     }
                     self.sent(proc, to, context, packet, subject);
                 }
-                Work::Write { to, context, receive, len, notice, request, .. } => {
+                Work::Write { context, write: Write { to, len, notice, request, .. }, receive } => {
                     let Some(open) = proc.by_handle(request) else {
                         // Data of a collective is in nobody's buffer: what matters is what is said behind it.
                         if let (Some(_), Some(packet)) = (collective_of(request), notice) {
@@ -475,7 +475,7 @@ impl<P: Protocol> Turn<'_, P> {
                     let data = Data { message, receive, len };
                     self.state.write((self.me, to.0 as u16), context, data, notice, request);
                 }
-                Work::Read { of, context, send, notice, request, .. } => {
+                Work::Read { context, read: Read { of, notice, request, .. }, send } => {
                     got = Some(request);
                     if let Some(open) = proc.by_handle(request) {
                         open.busy = true;

@@ -8,7 +8,7 @@
 //! transport may be earlier. That shows the protocol nothing worse: what a write must not meet is a receive that is
 //! over, and time only brings that nearer.
 
-use carrousel_rank::{Handle, Lane, Mirror};
+use carrousel_rank::{Context, Direction, Handle, Mirror, Packet};
 use carrousel_transport::conformance::{Event, Plan, PlannedStep, Post, Record, check, parse, short_plans};
 use carrousel_verify::state::{Data, Flight, Message, Route, State, What};
 
@@ -16,6 +16,16 @@ const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders
 
 fn handle(at: usize) -> Handle {
     Handle { index: at as u32, generation: 0 }
+}
+
+/// The communicator of a step, and a packet in the direction of the step's: no two steps have the same. Which packet it is
+/// makes no difference to the network.
+fn packet(plan: &Plan, from: u32, at: usize) -> Option<(Context, Packet)> {
+    let packet = match plan.head(from, at)?.direction() {
+        Direction::ToReceiver => Packet::Filled { receive: handle(at) },
+        Direction::ToSender => Packet::Done { send: handle(at) },
+    };
+    Some((plan.context(at), packet))
 }
 
 /// A record on its way through the network.
@@ -28,7 +38,7 @@ impl Replay<'_> {
     fn post(&mut self, me: u16, at: usize) {
         let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return };
         let (to, context) = (step.to as u16, self.plan.context(at));
-        let packet = self.plan.packet(u32::from(me), at).map(|(_, packet)| packet);
+        let packet = packet(self.plan, u32::from(me), at).map(|(_, packet)| packet);
         match step.post {
             Post::Send { .. } => {
                 let packet = packet.expect("a send has a packet");
@@ -56,14 +66,14 @@ impl Replay<'_> {
                 true
             }
             Event::Packet { from, at, .. } => {
-                let Some((context, packet)) = self.plan.packet(from, at) else { return false };
-                let route = Route { at: me, peer: from as u16, context, what: packet.lane().into() };
+                let Some((context, packet)) = packet(self.plan, from, at) else { return false };
+                let route = Route { at: me, peer: from as u16, context, what: packet.direction().into() };
                 self.state.land_if(route, |flight| flight.packet() == Some(packet)).is_some()
             }
             Event::Memory { from, at, .. } => {
                 let message = Message { from: from as u16, send: at as u16 };
                 let context = self.plan.context(at);
-                let route = Route { at: me, peer: from as u16, context, what: Lane::Forward.into() };
+                let route = Route { at: me, peer: from as u16, context, what: Direction::ToReceiver.into() };
                 let is_it =
                     |flight: &Flight| matches!(flight, Flight::Data(data, None) if data.message == message);
                 !self.is_in_flight(message) || self.state.land_if(route, is_it).is_some()
@@ -164,7 +174,7 @@ fn two_of_a_lane(behind_a_notice: bool) -> (usize, usize) {
         else {
             return false;
         };
-        let lane = |at| plan.packet(from, at).map(|(context, packet)| (context, packet.lane()));
+        let lane = |at| packet(plan, from, at).map(|(context, packet)| (context, packet.direction()));
         events.swap(0, 1);
         from == other_from && lane(at) == lane(other) && is_late(plan, from, at.min(other)) == behind_a_notice
     })
@@ -191,7 +201,7 @@ fn packets_of_two_lanes_can_change_places() {
         else {
             return false;
         };
-        let lane = |at| plan.packet(from, at).map(|(_, packet)| packet.lane());
+        let lane = |at| packet(plan, from, at).map(|(_, packet)| packet.direction());
         events.swap(0, 1);
         from == other_from && lane(at) != lane(other)
     });

@@ -22,9 +22,9 @@ impl Handler<shm::Out> for FromShm<'_> {
     }
 
     #[inline]
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut shm::Out) {
+    fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), out: &mut shm::Out) {
         let transports = &mut Transports { shm: out, net: self.net.as_deref_mut() };
-        self.driver.arrival(arrival, data, transports);
+        self.driver.arrival(arrival, payload, transports);
     }
 }
 
@@ -43,8 +43,8 @@ impl Handler<verbs::Out> for FromNet<'_> {
     }
 
     #[inline]
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut verbs::Out) {
+    fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), out: &mut verbs::Out) {
         let transports = &mut Transports { shm: self.shm, net: Some(out) };
-        self.driver.arrival(arrival, data, transports);
+        self.driver.arrival(arrival, payload, transports);
     }
 }

@@ -72,7 +72,7 @@ impl Endpoint {
     pub(super) fn slow_path(&mut self, idles: bool) {
         self.watch_awaited();
         self.node.check();
-        self.net.iter_mut().for_each(|net| net.check());
+        self.clock.read();
         self.flush_trace();
         if let Some(mut launcher) = self.launcher.take() {
             if let Err(error) = self.poll_launcher(&mut launcher, idles) {

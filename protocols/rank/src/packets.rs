@@ -4,7 +4,7 @@ use crate::entries::{Arrival, Offer, Posting};
 use crate::flows::Flow;
 use crate::rank::{Rank, is_kept, received};
 use crate::state::State;
-use crate::{Kept, Sink, Status, Transfer, Work, Wrong};
+use crate::{Kept, Read, Sink, Status, Transfer, Work, Write, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
     Fate, Hint, LineId, Memory, Packet, Protocol, ReceiveSide, Release, SendSide, Unmark, Violation,
@@ -113,16 +113,9 @@ impl<P: Protocol> Rank<P> {
                     return Err(Wrong::Length(send));
                 }
                 self.requests.set_any(send, State::Writing { to: from, context, len: offered, then: None });
-                out.work(Work::Write {
-                    to: from,
-                    context,
-                    from: source,
-                    into: memory,
-                    receive,
-                    len,
-                    notice: Some(Packet::Filled { receive }),
-                    request: send,
-                });
+                let notice = Some(Packet::Filled { receive });
+                let write = Write { to: from, from: source, into: memory, len, request: send, notice };
+                out.work(Work::Write { context, write, receive });
                 Ok(())
             }
             Packet::Cancel { line } => {
@@ -250,7 +243,8 @@ impl<P: Protocol> Rank<P> {
                 }
             };
             self.requests.set_any(request, State::Reading { from: peer, context, then, status });
-            out.work(Work::Read { of: peer, context, from, send, into, len: status.len, notice, request });
+            let read = Read { of: peer, from, into, len: status.len, request, notice };
+            out.work(Work::Read { context, read, send });
         } else {
             self.requests.set_any(request, State::Filling { from: peer, status });
             let packet = Packet::Clear { send, receive: request, len: status.len, memory: into };

@@ -7,7 +7,7 @@ use crate::requests::Requests;
 use crate::state::{State, Then, collective_of};
 use crate::{
     Arrived, Call, Event, Failure, Job, Options, ProtocolError, Receive, Send, Sink, Speculation, Status,
-    UsageError, Work, Wrong,
+    UsageError, Work, Write, Wrong,
 };
 use alloc::vec::Vec;
 use carrousel_matching::{
@@ -85,6 +85,16 @@ impl<P: Protocol> Rank<P> {
     /// # Errors
     /// When a packet is impossible; nothing of it was acted upon.
     pub fn event(&mut self, event: Event, out: &mut impl Sink) -> Result<(), ProtocolError> {
+        self.event_inlined(event, out)
+    }
+
+    /// As [`Rank::event`], where the driver knows what the event is: of all that follows from one only this is compiled, and
+    /// no event is made in memory. For an EAGER that saves 25 instructions.
+    ///
+    /// # Errors
+    /// As [`Rank::event`].
+    #[inline(always)]
+    pub fn event_inlined(&mut self, event: Event, out: &mut impl Sink) -> Result<(), ProtocolError> {
         match event {
             Event::Packet { from, context, packet } => {
                 self.packet(from, context, &packet, out).map_err(|wrong| ProtocolError { peer: from, wrong })
@@ -360,16 +370,8 @@ impl<P: Protocol> Rank<P> {
             Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag, data })),
         };
         let request = self.requests.open(State::Writing { to, context, len, then });
-        out.work(Work::Write {
-            to,
-            context,
-            from,
-            into: target.memory,
-            receive: line.receive,
-            len,
-            notice,
-            request,
-        });
+        let write = Write { to, from, into: target.memory, len, request, notice };
+        out.work(Work::Write { context, write, receive: line.receive });
         request
     }
 

@@ -4,8 +4,8 @@ use super::bounds::{Bounds, EAGER, Program};
 use super::tell;
 use crate::machine::{Machine, promises};
 use carrousel_rank::{
-    Call, Communicator, Event, Handle, Job, Memory, Options, Packet, Protocol, Rank, RankId, Receive, Send,
-    Source, Speculation, Tag, Work, cost,
+    Call, Communicator, Event, Handle, Job, Memory, Options, Packet, Protocol, Rank, RankId, Read, Receive,
+    Send, Source, Speculation, Tag, Work, Write, cost,
 };
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -197,11 +197,11 @@ fn perform<P: Protocol>(world: &mut World<P>, end: usize, mut work: Vec<Work>) {
             }
             // As much as was sent: no receive of these programs is shorter than an eager message.
             Work::Place { len, .. } | Work::Take { len, .. } => world.held -= cost(len),
-            Work::Write { request, notice, .. } => {
+            Work::Write { write: Write { request, notice, .. }, .. } => {
                 world.ends[1 - end].coming.extend(notice);
                 world.ends[end].transfers.push((Event::Written(request), None));
             }
-            Work::Read { request, notice, .. } => {
+            Work::Read { read: Read { request, notice, .. }, .. } => {
                 world.ends[end].transfers.push((Event::Read(request), notice));
             }
             _ => {}

@@ -6,7 +6,7 @@ use super::usage::{Place, Usage};
 use crate::state::{Data, Flight, Message, Route, State, What};
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Envelope, Event, Handle, Job, Mirror, Options, Packet, Pattern,
-    Rank, RankId, Source, Status, TagSelector, Work,
+    Rank, RankId, Read, Source, Status, TagSelector, Work, Write,
 };
 use carrousel_trace::{CallAnswer, Record, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;
@@ -335,7 +335,7 @@ impl Player {
             let happened = tell::arrival(from, context, &packet, false);
             return differs(happened, format!("nothing: the connection to {from} is lost"));
         }
-        let route = Route { at: self.me, peer: from.0 as u16, context, what: packet.lane().into() };
+        let route = Route { at: self.me, peer: from.0 as u16, context, what: packet.direction().into() };
         // Between nodes an adapter has its own keys for the memory that a packet offers, which are all that the rank does
         // not say itself.
         let same = |sent: Packet| sent.with_key(0) == packet.with_key(0);
@@ -446,13 +446,13 @@ impl Player {
                 Work::Send { to, context, packet, .. } => {
                     network.send(me, to.0 as u16, context, packet, None);
                 }
-                Work::Write { to, context, receive, len, notice, request, .. } => {
+                Work::Write { context, write: Write { to, len, notice, request, .. }, receive } => {
                     // Which message it is matters to the checker, which looks into memory.
                     let message = Message { from: me, send: 0 };
                     let data = Data { message, receive, len };
                     network.write((me, to.0 as u16), context, data, notice, request);
                 }
-                Work::Read { of, context, notice, request, .. } => {
+                Work::Read { context, read: Read { of, notice, request, .. }, .. } => {
                     network.read_some_time((me, of.0 as u16), context, request, notice);
                 }
                 Work::Place { .. }
