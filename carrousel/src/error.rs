@@ -2,6 +2,7 @@
 
 use crate::usage::{Disagreement, NotReceived};
 use carrousel_engine as engine;
+use carrousel_rank::wire::WireError;
 use carrousel_rank::{ProtocolError, UsageError};
 use std::fmt;
 use thiserror::Error;
@@ -105,6 +106,14 @@ pub enum Error {
     /// A peer does not speak the protocol.
     #[error("{class}: {0}", class = self.class())]
     Protocol(#[from] ProtocolError),
+    /// A peer has sent bytes that are no packet.
+    #[error("{class}: rank {rank} sent bytes that are no packet: {why}", class = self.class())]
+    Malformed {
+        /// The peer.
+        rank: u32,
+        /// Why they are none.
+        why: WireError,
+    },
     /// A peer cannot be connected.
     #[error("{class}: rank {rank} cannot be connected: {why}", class = self.class())]
     Connect {
@@ -160,6 +169,7 @@ impl From<engine::Error> for Error {
             Raw::Truncated { sent, room } => Self::Truncated { sent, room },
             Raw::PeerLost { rank, why } => Self::PeerLost { rank, why },
             Raw::Protocol(error) => Self::Protocol(error),
+            Raw::Malformed { rank, why } => Self::Malformed { rank, why },
             Raw::Connect { rank, why } => Self::Connect { rank, why },
             Raw::Unreachable { rank, why } => Self::Unreachable { rank, why },
             Raw::TooManyCommunicators => Self::TooManyCommunicators,
@@ -193,6 +203,7 @@ impl Error {
             Self::Memory(_) => Class::NoMemory,
             Self::Internal(_) => Class::Internal,
             Self::Protocol(_)
+            | Self::Malformed { .. }
             | Self::Connect { .. }
             | Self::Unreachable { .. }
             | Self::TooManyCommunicators

@@ -1,5 +1,6 @@
 //! The errors of an endpoint.
 
+use carrousel_rank::wire::WireError;
 use carrousel_rank::{ProtocolError, UsageError};
 use thiserror::Error;
 
@@ -28,6 +29,14 @@ pub enum Error {
     /// A peer does not speak the protocol.
     #[error("{0}")]
     Protocol(#[from] ProtocolError),
+    /// A peer has sent bytes that are no packet.
+    #[error("rank {rank} sent bytes that are no packet: {why}")]
+    Malformed {
+        /// The peer.
+        rank: u32,
+        /// Why they are none.
+        why: WireError,
+    },
     /// A peer cannot be connected.
     #[error("rank {rank} cannot be connected: {why}")]
     Connect {

@@ -1,9 +1,9 @@
 //! What holds for any bytes that come from a peer; shared by the fuzzer and the replay of its corpus.
 
-use carrousel_rank::wire::{HEAD_MAX, decode, encode};
+use carrousel_rank::wire::{decode, encode};
 use carrousel_rank::{
     Call, Collective, Communicator, Event, Job, Kind, Memory, Mirror, Options, Protocol, Published, Rank,
-    RankId, Receive, Send, Source, Speculation, Tag, TagSelector, Work,
+    RankId, Read, Receive, Send, Source, Speculation, Tag, TagSelector, Work, Write,
 };
 
 const MEMORY: Memory = Memory { address: 0x1000, key: 7 };
@@ -37,9 +37,7 @@ fn feed<P: Protocol>(bytes: &[u8], options: &Options) {
             call(&mut rank, calls, &mut work);
             calls += 1;
         } else if let Ok(frame) = decode(frame) {
-            let mut head = [0; HEAD_MAX];
-            let len = encode(frame.context, &frame.packet, &mut head);
-            let again = [&head[..len], frame.data].concat();
+            let again = [encode(frame.context, &frame.packet).as_bytes(), frame.data].concat();
             assert_eq!(decode(&again), Ok(frame), "a packet is what its bytes say");
             let before = rank.clone();
             let event = Event::Packet { from: RankId(1), context: frame.context, packet: frame.packet };
@@ -103,8 +101,10 @@ fn perform<P: Protocol>(rank: &mut Rank<P>, work: &mut Vec<Work>) {
         for work in std::mem::take(work) {
             let mut next = Vec::new();
             match work {
-                Work::Write { request, .. } => rank.event(Event::Written(request), &mut next),
-                Work::Read { request, .. } => rank.event(Event::Read(request), &mut next),
+                Work::Write { write: Write { request, .. }, .. } => {
+                    rank.event(Event::Written(request), &mut next)
+                }
+                Work::Read { read: Read { request, .. }, .. } => rank.event(Event::Read(request), &mut next),
                 Work::Complete { request, .. } => {
                     let status = rank.release(request).expect("it is open");
                     assert!(status.is_some(), "what is complete can be released");

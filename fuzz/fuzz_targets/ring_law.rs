@@ -2,12 +2,15 @@
 //! fuzzer and the replay of its corpus.
 
 use carrousel_transport::{
-    Arrival, Atomic, AtomicOp, Handle, Handler, Memory, Outbound, Packet, Payload, RankId, Read, Regions,
-    Transport, Write,
+    Arrival, Atomic, AtomicOp, BODY_MAX, Handle, Handler, Header, Memory, Outbound, Payload, RankId, Read,
+    Regions, Transport, Write,
 };
 use carrousel_transport_shm::{Address, Node, Out, Producer, Segment, Settings};
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
 
+/// The time, which means nothing to this transport.
+const NOW: Duration = Duration::ZERO;
 const PEER: RankId = RankId(1);
 /// The memory of this process: for reading with one key, for writing with the other.
 const BEGIN: u64 = 0x1000;
@@ -18,8 +21,8 @@ const WRITE: u32 = 2;
 const ONCE_MAX: usize = 64;
 
 /// Panics when a node does not survive `bytes`: steps of a hostile peer, each a byte that says what, one that says
-/// how long, and as many bytes. A frame, for `what` below 0xc0 (its kind in the lower three bits, a communicator
-/// above); then, up to 0xf0, a word anywhere in the ring's memory; then an operation that this process posts.
+/// how long, and as many bytes. A frame, for `what` below 0xc0: in the lower half of them a packet, whose header are the
+/// first four of the bytes, in the upper half a frame of the transport's own, whose tag is in the lower three bits; then, up to 0xf0, a word anywhere in the ring's memory; then an operation that this process posts.
 pub(crate) fn holds(bytes: &[u8]) {
     // What a peer says its address is.
     let text = String::from_utf8_lossy(bytes);
@@ -41,9 +44,13 @@ pub(crate) fn holds(bytes: &[u8]) {
         let (some, after) = after.split_at(usize::from(*len).min(after.len()));
         rest = after;
         match what {
-            0..0xc0 => {
-                let tag = u32::from(what & 7) | u32::from(what >> 3) << 16;
+            0..0x60 => {
+                let Some((header, rest)) = some.split_first_chunk() else { continue };
                 // A full ring takes no more.
+                let _ = frames.push(u32::from_le_bytes(*header), &[rest]);
+            }
+            0x60..0xc0 => {
+                let tag = u32::from(what & 7) | u32::from((what - 0x60) >> 3) << 16;
                 let _ = frames.push(tag, &[some]);
             }
             0xc0..0xf0 => {
@@ -75,11 +82,11 @@ pub(crate) fn holds(bytes: &[u8]) {
             }
         }
         // A loss ends all that was posted.
-        assert!(node.poll(&mut mine) <= ONCE_MAX + 2 * posted as usize, "no poll goes on for ever");
+        assert!(node.poll(NOW, &mut mine) <= ONCE_MAX + 2 * posted as usize, "no poll goes on for ever");
     }
     node.check();
     for _ in 0..4 {
-        node.poll(&mut mine);
+        node.poll(NOW, &mut mine);
     }
 }
 
@@ -123,13 +130,18 @@ impl Handler<Out> for Mine {
         self
     }
 
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), _: &mut Out) {
+    fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), _: &mut Out) {
         match arrival {
-            Arrival::Packet { from, packet, .. } => {
+            Arrival::Packet { from, context, packet } => {
+                assert_eq!(context, packet.context());
                 assert!(from == PEER && !self.is_lost, "nothing is heard of who is lost");
-                let expected = if let Packet::Eager { len, .. } = packet { len } else { 0 };
-                assert_eq!(data.len() as u64, expected, "an eager packet has its data");
-                data.copy_to(&mut vec![0; data.len()]);
+                assert!(!Header::is_transports_own(packet.bits()), "it is a packet");
+                let (mut bytes, mut room) = (vec![0; payload.len()], [0; BODY_MAX]);
+                payload.copy_to(0, &mut bytes);
+                // What the peer changes meanwhile may differ; how much there is may not.
+                let first = payload.first(&mut room).len();
+                assert!(first == bytes.len() || (BODY_MAX..=bytes.len()).contains(&first), "a body is whole");
+                assert_eq!(payload.first_word().is_some(), bytes.len() >= size_of::<u64>());
             }
             Arrival::Lost(rank) => {
                 assert!(rank == PEER && !self.is_lost, "a loss is told once");

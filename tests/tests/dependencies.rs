@@ -3,16 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 24] = [
+const ALLOWED: [(&str, &[&str]); 25] = [
     ("carrousel-scenario", &[]),
-    ("carrousel-matching", &[]),
-    ("carrousel-rendezvous", &["carrousel-matching"]),
+    ("carrousel-wire", &[]),
+    ("carrousel-matching", &["carrousel-wire"]),
+    ("carrousel-rendezvous", &["carrousel-matching", "carrousel-wire"]),
     ("carrousel-collective", &[]),
-    ("carrousel-rank", &["carrousel-matching", "carrousel-rendezvous", "carrousel-collective"]),
+    (
+        "carrousel-rank",
+        &["carrousel-matching", "carrousel-rendezvous", "carrousel-collective", "carrousel-wire"],
+    ),
     ("carrousel-reuse", &[]),
     ("carrousel-link", &[]),
     ("carrousel-program", &["carrousel-scenario", "carrousel-collective", "carrousel-rank"]),
-    ("carrousel-transport", &["carrousel-matching", "carrousel-rendezvous", "carrousel-rank"]),
+    ("carrousel-transport", &["carrousel-wire"]),
     ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
     ("carrousel-trace", &["carrousel-rank"]),
     ("carrousel-launch", &[]),
@@ -83,7 +87,8 @@ const ALLOWED: [(&str, &[&str]); 24] = [
 ];
 
 /// Crates that are a function of their inputs: nothing of theirs may bring in a clock, a thread or I/O.
-const PURE: [&str; 6] = [
+const PURE: [&str; 7] = [
+    "carrousel-wire",
     "carrousel-matching",
     "carrousel-rendezvous",
     "carrousel-collective",
@@ -91,6 +96,13 @@ const PURE: [&str; 6] = [
     "carrousel-reuse",
     "carrousel-link",
 ];
+
+/// Crates that carry packets.
+const TRANSPORTS: [&str; 3] = ["carrousel-transport", "carrousel-transport-shm", "carrousel-transport-verbs"];
+
+/// Crates that know what a packet says.
+const PACKETS: [&str; 4] =
+    ["carrousel-matching", "carrousel-rendezvous", "carrousel-collective", "carrousel-rank"];
 
 /// From elsewhere, the pure crates may have these.
 const ALLOWED_IN_PURE: [&str; 4] = ["serde", "smallvec", "thiserror", "zerocopy"];
@@ -151,6 +163,26 @@ fn arrows_point_down() {
             let known = allowed.contains(&dependency) || in_tests.contains(&dependency);
             assert!(known, "the tests of {name} depend on {dependency}");
         }
+    }
+}
+
+/// Neither directly nor by another crate of ours: what they need not know they cannot rely on.
+#[test]
+fn no_transport_knows_a_protocol() {
+    let packages = packages();
+    let of = |name: &str| packages.iter().find(|package| package.name == name);
+    for transport in TRANSPORTS {
+        let mut known = BTreeSet::new();
+        let mut next = vec![transport];
+        while let Some(name) = next.pop() {
+            let ours = of(name).into_iter().flat_map(|package| &package.dependencies);
+            next.extend(
+                ours.filter(|name| of(name).is_some()).map(String::as_str).filter(|name| known.insert(*name)),
+            );
+        }
+        assert!(known.contains("carrousel-wire"), "{transport} carries packets");
+        let packets = PACKETS.iter().find(|name| known.contains(**name));
+        assert_eq!(packets, None, "{transport} knows a protocol");
     }
 }
 

@@ -109,6 +109,6 @@ mod tests {
         let memory: Vec<AtomicU64> = (0..words(3)).map(|_| AtomicU64::new(u64::MAX)).collect();
         let mut listener = Listener::<Sound>::new(3);
         assert_eq!(listener.new_peers(&memory), [0, 1, 2]);
-        assert_eq!(listener.new_peers(&memory), []);
+        assert_eq!(listener.new_peers(&memory), [0usize; 0]);
     }
 }

@@ -11,6 +11,7 @@ use crate::network::{Fabric, Transfer};
 use crate::parameters::Network as Parameters;
 use crate::queue::{Occurrence, Queue};
 use crate::record::Recorder;
+use carrousel_rank::Packet;
 use carrousel_transport::conformance::{
     ContractError, Event, Plan, Player, RankMemory, Size, atomic_plans, check, generated_atomics,
     generated_plan, named_plans,
@@ -19,6 +20,7 @@ use carrousel_transport::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::Duration;
 
 const SIZE: Size = Size { eager: 3000, large: 100_000, burst: 64 };
 
@@ -26,7 +28,8 @@ const SIZE: Size = Size { eager: 3000, large: 100_000, burst: 64 };
 struct Wires {
     network: Fabric,
     queue: Queue,
-    eager: BTreeMap<(u32, Packet), Vec<u8>>,
+    /// By number: the heads of packets, and their data.
+    packets: Vec<(Head, Vec<u8>)>,
     writes: BTreeMap<(u32, Handle), Write>,
     reads: BTreeMap<(u32, Handle), Read>,
     read: BTreeMap<(u32, Handle), Vec<u8>>,
@@ -40,6 +43,18 @@ struct Out {
 }
 
 impl Out {
+    /// Takes a packet. The simulator names it: the packet that travels there has the number in its place.
+    fn take(&self, head: &Head, data: &[u8]) -> (Context, Packet) {
+        let packets = &mut self.wires.borrow_mut().packets;
+        let number = Handle { index: packets.len() as u32, generation: 0 };
+        packets.push((*head, data.to_vec()));
+        let packet = match head.direction() {
+            Direction::ToReceiver => Packet::Filled { receive: number },
+            Direction::ToSender => Packet::Done { send: number },
+        };
+        (head.header().context(), packet)
+    }
+
     fn post(&self, to: RankId, load: Load) {
         let Wires { network, queue, .. } = &mut *self.wires.borrow_mut();
         network.post(self.me, to.0, load, queue);
@@ -47,26 +62,24 @@ impl Out {
 }
 
 impl Outbound for Out {
-    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
-        self.wires.borrow_mut().eager.insert((self.me, *packet), data.to_vec());
-        self.post(to, Load::Packet { context, packet: *packet, data: data.len() as u64 });
+    fn send(&mut self, to: RankId, head: &Head, data: &[u8]) {
+        let (context, packet) = self.take(head, data);
+        self.post(to, Load::Packet { context, packet, data: data.len() as u64 });
     }
 
     fn write(&mut self, write: &Write, _: &mut impl Regions) {
         let Write { to, len, request, notice, .. } = *write;
         self.wires.borrow_mut().writes.insert((self.me, request), *write);
         self.post(to, Load::Write { request, len });
-        if let Some((context, packet)) = notice {
-            self.send(to, context, &packet, &[]);
+        if let Some(head) = notice {
+            self.send(to, &head, &[]);
         }
     }
 
     fn read(&mut self, read: &Read, _: &mut impl Regions) {
         let Read { of, len, request, notice, .. } = *read;
         self.wires.borrow_mut().reads.insert((self.me, request), *read);
-        if let Some((_, packet)) = notice {
-            self.wires.borrow_mut().eager.insert((self.me, packet), Vec::new());
-        }
+        let notice = notice.map(|head| self.take(&head, &[]));
         self.post(of, Load::ReadRequest { request, len, notice });
     }
 
@@ -86,8 +99,12 @@ impl Transport for Out {
         self
     }
 
-    fn poll(&mut self, _: &mut impl Handler<Self>) -> usize {
+    fn poll(&mut self, _: Duration, _: &mut impl Handler<Self>) -> usize {
         0
+    }
+
+    fn next_poll(&self) -> Option<Duration> {
+        None
     }
 }
 
@@ -122,7 +139,7 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
     let wires = Rc::new(RefCell::new(Wires {
         network: Fabric::new(&machine.parameters, &nodes, jitter),
         queue: Queue::default(),
-        eager: BTreeMap::new(),
+        packets: Vec::new(),
         writes: BTreeMap::new(),
         reads: BTreeMap::new(),
         read: BTreeMap::new(),
@@ -135,7 +152,7 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
         (0..).zip(lent).map(|(me, lent)| Player::new(plan, me, lent, &memories)).collect();
     let mut outs: Vec<Out> = (0..plan.ranks()).map(|me| Out { me, wires: Rc::clone(&wires) }).collect();
     for (player, out) in players.iter_mut().zip(&mut outs) {
-        player.drive(out);
+        player.drive(Duration::ZERO, out);
     }
     loop {
         let delivered = {
@@ -158,9 +175,17 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
             players[to as usize].arrival(arrival, data, &mut outs[to as usize]);
         };
         match load {
-            Load::Packet { context, packet, .. } => {
-                let data = wires.borrow().eager[&(from, packet)].clone();
-                tell(&mut players, Arrival::Packet { from: RankId(from), context, packet }, &data);
+            Load::Packet { packet, .. } => {
+                let (Packet::Filled { receive: number } | Packet::Done { send: number }) = packet else {
+                    unreachable!("no others were posted");
+                };
+                let (head, data) = wires.borrow().packets[number.index as usize].clone();
+                let arrival = Arrival::Packet {
+                    from: RankId(from),
+                    context: head.header().context(),
+                    packet: head.header(),
+                };
+                tell(&mut players, arrival, &[head.body(), &data].concat());
             }
             Load::Write { request, .. } if !machine.is_late => {
                 let write = wires.borrow().writes[&(from, request)];

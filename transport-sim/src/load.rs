@@ -22,7 +22,7 @@ pub(crate) enum Load {
 impl Load {
     pub(crate) fn operation(&self) -> Operation {
         match self {
-            Self::Packet { packet, .. } => Operation::Send(packet.lane()),
+            Self::Packet { packet, .. } => Operation::Send(packet.direction()),
             Self::Write { .. } | Self::Written { .. } => Operation::Write,
             Self::ReadRequest { .. } | Self::ReadData { .. } => Operation::Read,
         }

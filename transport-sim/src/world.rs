@@ -12,7 +12,7 @@ use crate::queue::{Occurrence, Queue};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::timeline::State;
-use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Work};
+use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Read, Work, Write};
 use carrousel_scenario::Scenario;
 
 /// The end of virtual time. It is far below the maximum of the type, so no sum of durations overflows.
@@ -284,7 +284,8 @@ impl<'a, P: Protocol> World<'a, P> {
                     flights.eager.insert(transfer, data.bytes(memory, len).to_vec());
                 }
             }
-            Work::Write { to: RankId(to), context, from, into, len, notice, request, .. } => {
+            Work::Write { context, write, .. } => {
+                let Write { to: RankId(to), from, into, len, notice, request } = write;
                 if let Some(flights) = &mut self.flights {
                     flights.writes.insert((rank, request), (from, into));
                 }
@@ -294,7 +295,8 @@ impl<'a, P: Protocol> World<'a, P> {
                     self.network.post(rank, to, Load::Packet { context, packet, data: 0 }, queue);
                 }
             }
-            Work::Read { of: RankId(of), context, from, into, len, notice, request, .. } => {
+            Work::Read { context, read, .. } => {
+                let Read { of: RankId(of), from, into, len, notice, request } = read;
                 if let Some(flights) = &mut self.flights {
                     flights.reads.insert((rank, request), (from, into));
                 }

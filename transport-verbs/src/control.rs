@@ -2,14 +2,14 @@
 //! behind data, neither at the adapter nor in the network. What follows a write, as FIN does, and the notice of a read
 //! stay behind them.
 //!
-//! Two queue pairs keep no order between them, so each packet is numbered in its lane.
+//! Two queue pairs keep no order between them, so each packet is numbered in its direction.
 
 use crate::frame::NUMBERED;
 use crate::rail::Rail;
 use crate::shared::Shared;
 use crate::{Loss, VerbsError};
 use carrousel_link::{self as link, Credits, InOrder, Numbers, Rules};
-use carrousel_transport::Lane;
+use carrousel_transport::Direction;
 
 /// The second queue pair, and the order that packets have by both.
 #[derive(Debug)]
@@ -17,9 +17,9 @@ pub(crate) struct Control {
     pub(crate) rail: Rail,
     /// Packets that may be on their way from the peer.
     window: u16,
-    /// By lane.
+    /// By direction.
     sent: [Numbers<Rules>; 2],
-    /// By lane: those that have come before their turn.
+    /// By direction: those that have come before their turn.
     come: [InOrder<Vec<u8>, Rules>; 2],
 }
 
@@ -29,8 +29,8 @@ impl Control {
     }
 
     /// The kind of a packet that is posted now by the first rail.
-    pub(crate) fn number(&mut self, lane: Lane) -> u16 {
-        let numbers = &mut self.sent[lane as usize];
+    pub(crate) fn number(&mut self, direction: Direction) -> u16 {
+        let numbers = &mut self.sent[direction as usize];
         let (number, _) = numbers.next(link::Way::First);
         numbers.sent(link::Way::First);
         NUMBERED | number
@@ -38,8 +38,8 @@ impl Control {
 
     /// The peer's memory is changed by something that was posted without a notice.
     pub(crate) fn wrote(&mut self) {
-        // Writes are of that lane.
-        self.sent[Lane::Forward as usize].wrote();
+        // Writes are of that direction.
+        self.sent[Direction::ToReceiver as usize].wrote();
     }
 
     /// Posts a packet, by the first rail if it has data or has to be behind a write. False if it has to wait.
@@ -48,9 +48,9 @@ impl Control {
         first: &mut Rail,
         shared: &mut Shared,
         credits: &mut Credits<Rules>,
-        (lane, packet): (Lane, [&[u8]; 2]),
+        (direction, packet): (Direction, [&[u8]; 2]),
     ) -> Result<bool, VerbsError> {
-        let numbers = &mut self.sent[lane as usize];
+        let numbers = &mut self.sent[direction as usize];
         let wish = if packet[1].is_empty() { link::Way::Second } else { link::Way::First };
         let (number, chosen) = numbers.next(wish);
         let rail = if chosen == link::Way::Second { &mut self.rail } else { first };
@@ -62,8 +62,8 @@ impl Control {
     }
 
     /// Whether it is the turn of a packet that has come; if not, it is kept.
-    pub(crate) fn is_next(&mut self, lane: Lane, number: u16, packet: &[u8]) -> Result<bool, Loss> {
-        let order = &mut self.come[lane as usize];
+    pub(crate) fn is_next(&mut self, direction: Direction, number: u16, packet: &[u8]) -> Result<bool, Loss> {
+        let order = &mut self.come[direction as usize];
         let is_next = order.is_next(number);
         if !is_next {
             let kept = order.keep(number, self.window, packet.to_vec());
@@ -72,8 +72,8 @@ impl Control {
         Ok(is_next)
     }
 
-    /// A kept packet of the lane whose turn has come.
-    pub(crate) fn ready(&mut self, lane: Lane) -> Option<Vec<u8>> {
-        self.come[lane as usize].ready()
+    /// A kept packet of the direction whose turn has come.
+    pub(crate) fn ready(&mut self, direction: Direction) -> Option<Vec<u8>> {
+        self.come[direction as usize].ready()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The number has the credits that the sender gives back in its lower half, and the kind of the frame above.
 
-/// A packet of the protocols: head, and data of an EAGER. Takes a credit.
+/// A packet of the protocols: head and data. Takes a credit.
 pub(crate) const PACKET: u16 = 1;
 /// Nothing but credits.
 pub(crate) const CREDITS: u16 = 2;

@@ -8,7 +8,7 @@
 //! **Promises.** No call waits for a peer. Packets of a peer arrive once, whole, in order. A packet costs one doorbell and
 //! no allocation while nothing has to wait. What the adapter is asked for stays within its limits; a peer that does
 //! not look for a long time makes its senders wait, never fail. A peer that is gone is a loss in bounded time, also
-//! for a rank that only waits for it, if it calls [`Verbs::check`]. What a peer sends may be anything: it is a loss of that
+//! for a rank that only waits for it, if it polls with the time. What a peer sends may be anything: it is a loss of that
 //! peer at worst.
 //! A write takes its bytes from where the application has them, and a read brings them there, without a copy. The adapter is
 //! done with that memory when the operation is reported as complete, also if that is because of a loss.

@@ -1,7 +1,7 @@
 //! The transport as endpoints see every network.
 
 use crate::{Address, AddressError, Out, Registrations, Verbs};
-use carrousel_transport::{Context, Handler, Network, NetworkOut, Packet, RankId, ZcopySource};
+use carrousel_transport::{Handler, Head, Network, NetworkOut, RankId, ZcopySource};
 use std::fmt;
 use std::time::Duration;
 
@@ -20,10 +20,6 @@ impl Network for Verbs {
         self.largest_eager()
     }
 
-    fn check(&mut self) {
-        self.check();
-    }
-
     fn finish(&mut self) {
         self.finish();
     }
@@ -32,8 +28,8 @@ impl Network for Verbs {
         self.is_busy()
     }
 
-    fn sleep(&mut self, handler: &mut impl Handler<Out>, timeout: Duration) -> usize {
-        self.sleep(handler, timeout)
+    fn sleep(&mut self, now: Duration, handler: &mut impl Handler<Out>, timeout: Duration) -> usize {
+        self.sleep(now, handler, timeout)
     }
 }
 
@@ -67,15 +63,8 @@ impl NetworkOut for Out {
         self.is_waiting()
     }
 
-    fn send_zcopy(
-        &mut self,
-        to: RankId,
-        context: Context,
-        packet: &Packet,
-        data: &[u8],
-        source: ZcopySource,
-    ) -> bool {
-        self.send_zcopy(to, context, packet, data, source)
+    fn send_zcopy(&mut self, to: RankId, head: &Head, data: &[u8], source: ZcopySource) -> bool {
+        self.send_zcopy(to, head, data, source)
     }
 
     #[inline]

@@ -8,9 +8,8 @@ use crate::shared::Shared;
 use crate::wireup::{Wireup, WireupEvent};
 use crate::{Address, Loss, VerbsError};
 use carrousel_link::Credits;
-use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{
-    Arrival, Atomic, AtomicsUnsupportedError, Context, Lane, Memory, Outbound, Packet, RankId, Read, Regions,
+    Arrival, Atomic, AtomicsUnsupportedError, Direction, Head, Memory, Outbound, RankId, Read, Regions,
     Write, ZcopySource,
 };
 use std::collections::{HashMap, VecDeque};
@@ -121,26 +120,17 @@ impl Out {
 
     /// As [`Outbound::send`], zero-copy: the adapter knows `data` under the key of `source`, and reads it in place until [`Out::zcopy_done`] gives `name` back. False if they were copied instead, as the packet has to
     /// wait, or go nowhere, as the peer is lost: then they may be changed at once.
-    pub fn send_zcopy(
-        &mut self,
-        to: RankId,
-        context: Context,
-        packet: &Packet,
-        data: &[u8],
-        source: ZcopySource,
-    ) -> bool {
+    pub fn send_zcopy(&mut self, to: RankId, head: &Head, data: &[u8], source: ZcopySource) -> bool {
         let Some((peer, shared)) = self.with_shared(to) else { return false };
-        let mut head = [0; HEAD_MAX];
-        let len = encode(context, packet, &mut head);
         let sge = Sge { address: data.as_ptr().addr() as u64, len: data.len() as u32, key: source.key };
         let lent = if peer.waiting.is_empty() {
-            peer.send_zcopy(shared, packet.lane(), &head[..len], ZcopySend { data: sge, name: source.name })
+            peer.send_zcopy(shared, head, ZcopySend { data: sge, name: source.name })
         } else {
             Ok(false)
         };
         match lent {
             Ok(true) => return true,
-            Ok(false) => self.send(to, context, packet, data),
+            Ok(false) => self.send(to, head, data),
             Err(error) => self.refused(to, &error),
         }
         false
@@ -349,20 +339,20 @@ impl Out {
     pub(crate) fn is_next(
         &mut self,
         from: RankId,
-        lane: Lane,
+        direction: Direction,
         number: u16,
         packet: &[u8],
     ) -> Result<bool, Loss> {
         match self.peer_mut(from).and_then(|peer| peer.control.as_mut()) {
-            Some(control) => control.is_next(lane, number, packet),
+            Some(control) => control.is_next(direction, number, packet),
             None => Err(Loss::Nonsense(format!("packet {number}, where there is no second queue pair"))),
         }
     }
 
-    /// A packet of the lane that was kept, and whose turn has come.
-    pub(crate) fn ready(&mut self, from: RankId, lane: Lane) -> Option<Vec<u8>> {
+    /// A packet of the direction that was kept, and whose turn has come.
+    pub(crate) fn ready(&mut self, from: RankId, direction: Direction) -> Option<Vec<u8>> {
         let peer = self.peer_mut(from).filter(|peer| matches!(peer.state, PeerState::Up))?;
-        peer.control.as_mut()?.ready(lane)
+        peer.control.as_mut()?.ready(direction)
     }
 
     /// A peer has said that it has sent all of its messages by one of the rails.
@@ -549,22 +539,19 @@ fn local(memory: Memory, len: u64, writable: bool, regions: &mut impl Regions) -
 
 impl Outbound for Out {
     #[inline]
-    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
+    fn send(&mut self, to: RankId, head: &Head, data: &[u8]) {
         let Some((peer, shared)) = self.with_shared(to) else { return };
         if matches!(peer.state, PeerState::Lost(_)) {
             return;
         }
-        let mut head = [0; HEAD_MAX];
-        let len = encode(context, packet, &mut head);
-        let head = &head[..len];
         let posted = if peer.waiting.is_empty() {
-            peer.send(shared, || packet.lane(), [head, data])
+            peer.send(shared, || head.direction(), [head.as_bytes(), data])
         } else {
             Ok(false)
         };
         match posted {
             Ok(true) => {}
-            Ok(false) => self.wait(to, Waiting::Packet(packet.lane(), len, [head, data].concat())),
+            Ok(false) => self.wait(to, Waiting::Packet(*head, data.to_vec())),
             Err(error) => self.refused(to, &error),
         }
     }

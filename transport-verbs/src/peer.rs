@@ -8,8 +8,7 @@ use crate::rail::Rail;
 use crate::shared::{Posted, Shared};
 use crate::{Loss, VerbsError};
 use carrousel_link::{Credits, Rules};
-use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{Arrival, Context, Handle, Lane, Memory, Packet};
+use carrousel_transport::{Arrival, Direction, Handle, Head, Memory};
 use std::collections::VecDeque;
 
 /// A zero-copy send: its data, as the adapter knows it, and the name that is reported when the send is done.
@@ -22,8 +21,8 @@ pub(crate) struct ZcopySend {
 /// What could not be posted yet.
 #[derive(Debug)]
 pub(crate) enum Waiting {
-    /// A packet of this lane, which takes a credit: so many bytes of its head, and its data.
-    Packet(Lane, usize, Vec<u8>),
+    /// A packet, which takes a credit, and its data.
+    Packet(Head, Vec<u8>),
     /// Tells the peer that this process has sent all of its messages by a rail: the second one, if `control`, or the first.
     Goodbye {
         control: bool,
@@ -50,7 +49,7 @@ pub(crate) struct Transfer {
     pub(crate) len: u64,
     pub(crate) request: Handle,
     /// What goes behind the data.
-    pub(crate) notice: Option<(Context, Packet)>,
+    pub(crate) notice: Option<Head>,
 }
 
 impl Transfer {
@@ -208,7 +207,7 @@ impl Peer {
     pub(crate) fn send(
         &mut self,
         shared: &mut Shared,
-        lane: impl FnOnce() -> Lane,
+        direction: impl FnOnce() -> Direction,
         packet: [&[u8]; 2],
     ) -> Result<bool, VerbsError> {
         let Self { state: PeerState::Up, data: Some(rail), control, credits, .. } = self else {
@@ -216,7 +215,7 @@ impl Peer {
         };
         match control {
             None => rail.send(shared, credits, PACKET, packet),
-            Some(control) => control.send(rail, shared, credits, (lane(), packet)),
+            Some(control) => control.send(rail, shared, credits, (direction(), packet)),
         }
     }
 
@@ -224,8 +223,7 @@ impl Peer {
     pub(crate) fn send_zcopy(
         &mut self,
         shared: &mut Shared,
-        lane: Lane,
-        head: &[u8],
+        head: &Head,
         zcopy: ZcopySend,
     ) -> Result<bool, VerbsError> {
         let Self { state: PeerState::Up, data: Some(rail), control, credits, .. } = self else {
@@ -234,7 +232,8 @@ impl Peer {
         if !rail.fits(shared, 1) || shared.free.is_empty() || !credits.spend() {
             return Ok(false);
         }
-        let kind = control.as_mut().map_or(PACKET, |control| control.number(lane));
+        let kind = control.as_mut().map_or(PACKET, |control| control.number(head.direction()));
+        let head = head.as_bytes();
         let Some(slot) = shared.free.pop() else { return Ok(false) };
         shared.bounce_buffers.bytes_mut(slot, head.len()).copy_from_slice(head);
         let operation = Operation::Send(frame::immediate(kind, credits.give()));
@@ -272,16 +271,14 @@ impl Peer {
         let parts = Parts::Keyed(&[transfer.piece(transfer.len)]);
         let operation = transfer.operation();
         let data = Request { id: rail.id(0), operation, parts, signaled: true, fenced: false };
-        let Some((context, packet)) = transfer.notice else {
+        let Some(notice) = &transfer.notice else {
             rail.post(shared, [data], [transfer.posted()])?;
             if let Some(control) = control.as_mut().filter(|_| transfer.kind != TransferKind::Read) {
                 control.wrote();
             }
             return Ok(None);
         };
-        let mut head = [0; HEAD_MAX];
-        let len = encode(context, &packet, &mut head);
-        let head = &head[..len];
+        let (head, len) = (notice.as_bytes(), notice.as_bytes().len());
         let is_inline = rail.takes_inline(len);
         if !is_inline && shared.free.is_empty() || !credits.spend() {
             return Ok(Some(transfer));
@@ -291,7 +288,7 @@ impl Peer {
             shared.bounce_buffers.bytes_mut(slot, len).copy_from_slice(head);
             [shared.bounce_buffers.sge(slot, len)]
         });
-        let kind = control.as_mut().map_or(PACKET, |control| control.number(packet.lane()));
+        let kind = control.as_mut().map_or(PACKET, |control| control.number(notice.direction()));
         // A read is complete here when its answer is: the notice must not overtake it.
         let fenced = transfer.kind != TransferKind::Write;
         let notice = Request {
@@ -320,9 +317,9 @@ impl Peer {
         }
         while let Some(waiting) = self.waiting.pop_front() {
             let left = match waiting {
-                Waiting::Packet(lane, head, bytes) => {
-                    let went = self.send(shared, || lane, <[&[u8]; 2]>::from(bytes.split_at(head)))?;
-                    (!went).then_some(Waiting::Packet(lane, head, bytes))
+                Waiting::Packet(head, data) => {
+                    let went = self.send(shared, || head.direction(), [head.as_bytes(), &data])?;
+                    (!went).then_some(Waiting::Packet(head, data))
                 }
                 Waiting::Goodbye { control } => {
                     (!self.say(shared, GOODBYE, control)?).then_some(Waiting::Goodbye { control })

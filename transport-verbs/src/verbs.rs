@@ -8,13 +8,12 @@ use crate::wireup::{Common, Wireup};
 use crate::{Access, Address, Loss, Registrations, Settings, VerbsError, ready};
 use carrousel_link::{Credits, ORDERED_MAX, Rules};
 use carrousel_reuse::Policy;
-use carrousel_transport::wire::{Frame, HEAD_MAX, decode};
-use carrousel_transport::{Arrival, Handler, RankId, Transport};
+use carrousel_transport::{Arrival, HEAD_MAX, Handler, Header, RankId, Transport};
 use rustix::io::Errno;
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Work requests of all peers together, as far as the device can have so many completions.
 const OUTSTANDING: u32 = 8 << 10;
@@ -36,7 +35,8 @@ pub struct Verbs {
     eager: u64,
     keep: bool,
     reuse: Option<Policy>,
-    probed: Instant,
+    /// When peers are asked next whether they live; `None` before the first poll.
+    probe_at: Option<Duration>,
     /// Whether a notice of completions is to come, or has come and was not taken.
     armed: bool,
 }
@@ -103,7 +103,7 @@ impl Verbs {
             eager: settings.eager,
             keep: settings.keep,
             reuse: settings.reuse,
-            probed: Instant::now(),
+            probe_at: None,
             armed: false,
         })
     }
@@ -141,16 +141,23 @@ impl Verbs {
         Registrations::new(&self.device, self.keep, self.reuse)
     }
 
-    /// The most data, in bytes, that an EAGER can have.
+    /// The most data, in bytes, that a packet can have.
     pub fn largest_eager(&self) -> u64 {
         self.eager
     }
 
-    /// Looks now and then whether connected peers still acknowledge: to be called while nothing arrives.
-    pub fn check(&mut self) {
-        let now = Instant::now();
-        if now - self.probed >= PROBE {
-            self.probed = now;
+    /// Looks once a period whether connected peers still acknowledge.
+    #[inline]
+    fn probe(&mut self, now: Duration) {
+        if self.probe_at.is_none_or(|at| now >= at) {
+            self.probe_now(now);
+        }
+    }
+
+    #[cold]
+    fn probe_now(&mut self, now: Duration) {
+        // The first poll begins the first period.
+        if self.probe_at.replace(now + PROBE).is_some() {
             self.out.probe();
         }
     }
@@ -169,13 +176,13 @@ impl Verbs {
 
     /// Sleeps until something may have arrived, at most for `timeout`, and takes it as [`Transport::poll`] does. What
     /// comes before it sleeps is noticed.
-    pub fn sleep(&mut self, handler: &mut impl Handler<Out>, timeout: Duration) -> usize {
+    pub fn sleep(&mut self, now: Duration, handler: &mut impl Handler<Out>, timeout: Duration) -> usize {
         if !self.armed {
             let armed = self.completions.arm();
             self.armed = self.succeeds(armed);
         }
         // What has come before that is not announced.
-        let taken = self.poll(handler);
+        let taken = self.poll(now, handler);
         if taken > 0 {
             return taken;
         }
@@ -200,7 +207,7 @@ impl Verbs {
             }
             Err(error) => self.out.device_failed(&error),
         }
-        self.poll(handler)
+        self.poll(now, handler)
     }
 
     /// Whether something of the device has succeeded; if not, then all peers are lost.
@@ -243,7 +250,7 @@ fn accept(
         out.credited(from, credits)?;
     }
     match kind {
-        PACKET => take(from, &read(bytes)?, handler, out),
+        PACKET => take(from, header(bytes)?, handler, out),
         CREDITS => {}
         GOODBYE => out.finished(from),
         kind if kind & NUMBERED != 0 => return accept_numbered(from, kind & !NUMBERED, bytes, handler, out),
@@ -252,18 +259,26 @@ fn accept(
     Ok(())
 }
 
+/// The header of a packet, and what is behind it.
 #[inline]
-fn read(bytes: &[u8]) -> Result<Frame<'_>, Loss> {
-    decode(bytes).map_err(|error| Loss::Nonsense(error.to_string()))
+fn header(bytes: &[u8]) -> Result<(Header, &[u8]), Loss> {
+    match bytes.split_first_chunk() {
+        Some((header, payload)) => Ok((Header::from_bytes(*header), payload)),
+        None => Err(too_short(bytes.len())),
+    }
+}
+
+#[cold]
+fn too_short(len: usize) -> Loss {
+    Loss::Nonsense(format!("a packet of {len} bytes, which is shorter than a header"))
 }
 
 /// Takes a packet whose turn it is.
 #[inline]
-fn take(from: RankId, frame: &Frame<'_>, handler: &mut impl Handler<Out>, out: &mut Out) {
-    let arrival = Arrival::Packet { from, context: frame.context, packet: frame.packet };
+fn take(from: RankId, (packet, payload): (Header, &[u8]), handler: &mut impl Handler<Out>, out: &mut Out) {
     // Before the packet is looked at: what follows from it can carry the credit.
     out.took(from);
-    handler.arrival(arrival, frame.data, out);
+    handler.arrival(Arrival::Packet { from, context: packet.context(), packet }, payload, out);
 }
 
 /// Takes a packet that has come by one of two rails, when its turn has come.
@@ -275,13 +290,13 @@ fn accept_numbered(
     handler: &mut impl Handler<Out>,
     out: &mut Out,
 ) -> Result<(), Loss> {
-    let frame = read(bytes)?;
-    let lane = frame.packet.lane();
-    if out.is_next(from, lane, number, bytes)? {
-        take(from, &frame, handler, out);
+    let packet = header(bytes)?;
+    let direction = packet.0.direction();
+    if out.is_next(from, direction, number, bytes)? {
+        take(from, packet, handler, out);
         // What comes of a packet may lose the peer: then nothing more is ready.
-        while let Some(bytes) = out.ready(from, lane) {
-            take(from, &read(&bytes)?, handler, out);
+        while let Some(bytes) = out.ready(from, direction) {
+            take(from, header(&bytes)?, handler, out);
         }
     }
     Ok(())
@@ -314,7 +329,11 @@ impl Transport for Verbs {
         &mut self.out
     }
 
-    fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
+    fn next_poll(&self) -> Option<Duration> {
+        self.probe_at
+    }
+
+    fn poll(&mut self, now: Duration, handler: &mut impl Handler<Out>) -> usize {
         let Self { out, completions, receives, .. } = self;
         let mut count = out.poll_wireup();
         let mut room = [const { MaybeUninit::<Completion>::uninit() }; BATCH];
@@ -339,6 +358,9 @@ impl Transport for Verbs {
         count += out.flush();
         if !out.to_report.is_empty() || !out.done.is_empty() {
             count += out.report(handler);
+        }
+        if count == 0 {
+            self.probe(now);
         }
         count
     }

@@ -4,10 +4,10 @@
 mod fake;
 
 use carrousel_transport::{
-    Arrival, Atomic, AtomicOp, Context, Handle, Memory, Outbound, Packet, RankId, Transport,
+    Arrival, Atomic, AtomicOp, Direction, Handle, Memory, Outbound, RankId, Transport,
 };
 use carrousel_transport_verbs::Settings;
-use fake::{Adapter, End, Reports, connected, drive, meet};
+use fake::{Adapter, End, Reports, connected, drive, head, meet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const PEER: RankId = RankId(1);
@@ -81,7 +81,7 @@ fn a_swap_is_tried_again_until_nothing_comes_between() {
         word.store(value, Relaxed);
         Adapter(4).stall(false);
         Adapter(4).stall(true);
-        while own.verbs.poll(&mut reports) > 0 {}
+        while own.verbs.poll(own.now, &mut reports) > 0 {}
         assert_eq!(reports.0, []);
     }
     Adapter(4).stall(false);
@@ -143,7 +143,7 @@ fn atomics_of_a_lost_peer_complete_once_behind_the_loss() {
     assert_eq!(reports.0, [vec![Arrival::Lost(PEER)], fetched(&[0, 0, 0])].concat());
     post(&mut own, &word, 3, AtomicOp::FetchAdd(1), false);
     reports.hear(&mut own, 5);
-    while own.verbs.poll(&mut reports) > 0 {}
+    while own.verbs.poll(own.now, &mut reports) > 0 {}
     assert_eq!(reports.0[4..], [Arrival::Fetched(request(3), 0)]);
 }
 
@@ -156,8 +156,8 @@ fn an_adapter_without_atomics_says_so_and_what_is_no_word_is_a_loss() {
     let error = own.verbs.out().atomic(&atomic).expect_err("it has none");
     assert_eq!(error.to_string(), "this transport has no atomics: the adapter does not support them");
     let mut reports = Reports::default();
-    own.verbs.out().send(PEER, Context::MESSAGES, &Packet::Done { send: request(0) }, &[]);
-    while own.verbs.poll(&mut reports) > 0 {}
+    own.verbs.out().send(PEER, &head(Direction::ToSender, 2), &[]);
+    while own.verbs.poll(own.now, &mut reports) > 0 {}
     assert_eq!(reports.0, []);
     let target = Memory { address: target.address + 4, ..target };
     let misaligned = Atomic { to: RankId(0), target, ..atomic };
@@ -179,10 +179,10 @@ fn an_atomic_waits_for_packets_that_went_by_the_other_way() {
     drive(&mut [&mut own, &mut other], |ends| ends.iter_mut().all(|end| !end.verbs.is_busy()));
     let word = AtomicU64::new(0);
     Adapter(16).stall(true);
-    own.verbs.out().send(PEER, Context::MESSAGES, &Packet::Done { send: request(0) }, &[]);
+    own.verbs.out().send(PEER, &head(Direction::ToSender, 2), &[]);
     post(&mut own, &word, 0, AtomicOp::FetchAdd(1), false);
     let mut reports = Reports::default();
-    while own.verbs.poll(&mut reports) > 0 {}
+    while own.verbs.poll(own.now, &mut reports) > 0 {}
     assert_eq!(word.load(Relaxed), 0, "the packet is not acknowledged");
     Adapter(16).stall(false);
     reports.hear(&mut own, 1);

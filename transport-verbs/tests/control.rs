@@ -4,9 +4,9 @@
 
 mod fake;
 
-use carrousel_transport::{Arrival, Context, Handle, Outbound, Packet, RankId, Tag, Transport};
+use carrousel_transport::{Arrival, Direction, Head, Header, Outbound, RankId, Transport};
 use carrousel_transport_verbs::{Settings, Verbs};
-use fake::{Adapter, End, Reports, drive, meet};
+use fake::{Adapter, End, Reports, drive, head, meet};
 use std::time::Duration;
 
 /// The service level of data.
@@ -15,10 +15,10 @@ const DATA: u8 = 0;
 const CONTROL: u8 = 5;
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 /// Of the lanes of data: with, and without.
-const EAGER: Packet = Packet::Eager { tag: Tag(5), data: None, len: 3 };
-const FILLED: Packet = Packet::Filled { receive: Handle { index: 0, generation: 0 } };
+const EAGER: Head = head(Direction::ToReceiver, 1);
+const FILLED: Head = head(Direction::ToReceiver, 5);
 /// Of the other lane.
-const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
+const DONE: Head = head(Direction::ToSender, 2);
 
 fn settings() -> Settings {
     let mut settings = Settings::default();
@@ -35,15 +35,15 @@ fn pair(adapters: [Adapter; 2], settings: [Settings; 2]) -> [End; 2] {
     ends
 }
 
-fn send(verbs: &mut Verbs, packet: Packet) {
+fn send(verbs: &mut Verbs, packet: Head) {
     let data: &[u8] = if packet == EAGER { &[1; 3] } else { &[] };
-    verbs.out().send(RANKS[1], Context::MESSAGES, &packet, data);
+    verbs.out().send(RANKS[1], &packet, data);
 }
 
 /// The packets that have come to rank 1 by now.
-fn come(ends: &mut [End; 2]) -> Vec<Packet> {
+fn come(ends: &mut [End; 2]) -> Vec<Header> {
     let mut reports = Reports::default();
-    while ends[1].verbs.poll(&mut reports) + ends[0].poll() > 0 {}
+    while ends[1].verbs.poll(Duration::ZERO, &mut reports) + ends[0].poll() > 0 {}
     let packet = |arrival: &Arrival| match arrival {
         Arrival::Packet { packet, .. } => *packet,
         other => panic!("{other:?}"),
@@ -56,9 +56,9 @@ fn what_has_no_data_overtakes_data_of_the_other_lane_only() {
     let mut ends = pair([Adapter(0), Adapter(1)], [settings(), settings()]);
     Adapter(0).hold(Some(DATA));
     [EAGER, FILLED, DONE].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
-    assert_eq!(come(&mut ends), [DONE], "it need not wait, and the other must not");
+    assert_eq!(come(&mut ends), [DONE.header()], "it need not wait, and the other must not");
     Adapter(0).hold(None);
-    assert_eq!(come(&mut ends), [EAGER, FILLED]);
+    assert_eq!(come(&mut ends), [EAGER.header(), FILLED.header()]);
 }
 
 #[test]
@@ -69,7 +69,8 @@ fn data_waits_for_what_has_none_and_was_sent_before() {
     assert_eq!(come(&mut ends), []);
     Adapter(2).hold(None);
     let come = come(&mut ends);
-    assert_eq!(come.iter().filter(|packet| **packet != DONE).collect::<Vec<_>>(), [&FILLED, &EAGER, &EAGER]);
+    let forward: Vec<Header> = come.iter().copied().filter(|packet| *packet != DONE.header()).collect();
+    assert_eq!(forward, [FILLED, EAGER, EAGER].map(|head| head.header()));
     assert_eq!(come.len(), 4);
 }
 
@@ -84,7 +85,10 @@ fn no_more_packets_wait_for_their_turn_than_the_window() {
     assert!(ends[0].verbs.out().is_waiting(), "for credits of packets that wait");
     Adapter(4).hold(None);
     let come = come(&mut ends);
-    assert_eq!((come.len(), come[0], come[1], come[more]), (more + 1, EAGER, FILLED, FILLED));
+    assert_eq!(
+        (come.len(), come[0], come[1], come[more]),
+        (more + 1, EAGER.header(), FILLED.header(), FILLED.header())
+    );
 }
 
 #[test]
@@ -97,7 +101,7 @@ fn there_is_a_second_queue_pair_only_if_both_ends_have_one() {
         [EAGER, FILLED, DONE].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
         assert_eq!(come(&mut ends), []);
         adapters[0].hold(None);
-        assert_eq!(come(&mut ends), [EAGER, FILLED, DONE]);
+        assert_eq!(come(&mut ends), [EAGER.header(), FILLED.header(), DONE.header()]);
     }
 }
 
@@ -113,7 +117,7 @@ fn is_lost(adapters: [Adapter; 2], held: Option<u8>) -> bool {
     drop(one);
     for _ in 0..4 {
         std::thread::sleep(Duration::from_millis(200));
-        other.verbs.check();
+        other.tick();
         other.poll();
     }
     !other.heard.lost.is_empty()

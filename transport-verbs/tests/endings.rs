@@ -3,9 +3,9 @@
 
 mod fake;
 
-use carrousel_transport::{Arrival, Context, Handle, Packet, RankId, Tag, Transport, ZcopySource};
+use carrousel_transport::{Arrival, Handle, RankId, Transport, ZcopySource};
 use carrousel_transport_verbs::{Loss, Settings};
-use fake::{Adapter, End, Event, Reports, drive, meet};
+use fake::{Adapter, End, Event, MESSAGE, Reports, drive, meet};
 use std::time::Duration;
 
 const WRITTEN: Arrival = Arrival::Written(Handle { index: 0, generation: 0 });
@@ -45,14 +45,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         drive(&mut [&mut own], |ends| !ends[0].verbs.is_busy());
         Adapter(2).stall(true);
         let (data, name) = ([7; 16], 5);
-        let packet = Packet::Eager { tag: Tag(5), data: None, len: data.len() as u64 };
-        assert!(own.verbs.out().send_zcopy(
-            RankId(1),
-            Context::MESSAGES,
-            &packet,
-            &data,
-            ZcopySource { key: 1, name }
-        ));
+        assert!(own.verbs.out().send_zcopy(RankId(1), &MESSAGE, &data, ZcopySource { key: 1, name }));
         // Not all of them are posted.
         (0..3).for_each(|_| own.write_nothing(1));
         (0..3).for_each(|_| own.read_nothing(1));
@@ -61,7 +54,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
             own.verbs.out().abandon(RankId(1));
         }
         let mut reports = Reports::default();
-        own.verbs.poll(&mut reports);
+        own.verbs.poll(own.now, &mut reports);
         assert_eq!((reports.0.len(), own.verbs.out().zcopy_done()), (0, None));
         Adapter(2).say(Event::Fatal);
         reports.hear(&mut own, 7);
@@ -76,7 +69,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         assert!(matches!(own.verbs.out().loss_of(RankId(2)), Some(Loss::Device(_))));
         // What comes all the same comes too late.
         Adapter(2).stall(false);
-        while own.verbs.poll(&mut reports) > 0 {}
+        while own.verbs.poll(own.now, &mut reports) > 0 {}
         assert_eq!((reports.0.len(), own.verbs.out().zcopy_done()), (9, None));
     }
 }
@@ -110,7 +103,7 @@ fn who_was_given_up_before_there_was_a_connection_notices() {
         other.verbs.out().connect(RankId(0), &own.verbs.address());
         other.send(0, &[1; 8]);
         drive(&mut [&mut own, &mut other], |ends| {
-            ends[1].verbs.check();
+            ends[1].tick();
             !ends[1].heard.lost.is_empty()
         });
         assert_eq!((own.heard.packets, own.heard.lost), (0, vec![RankId(1)]));

@@ -31,7 +31,7 @@ fn who_is_missed_while_the_own_port_is_down_is_lost_for_that() {
     Adapter(0).say(Event::PortDown);
     // Neither does more than wait.
     drive(&mut [&mut one, &mut other], |ends| {
-        ends.iter_mut().for_each(|end| end.verbs.check());
+        ends.iter_mut().for_each(|end| end.tick());
         ends.iter().all(|end| !end.heard.lost.is_empty())
     });
     assert_eq!(one.heard.lost, [RankId(1)]);
@@ -120,7 +120,7 @@ fn a_loss_is_told_when_the_adapter_has_let_go_of_what_was_to_be_read_and_written
     own.send(2, &[1; 8]);
     own.verbs.out().abandon(RankId(2));
     for _ in 0..100 {
-        own.verbs.poll(&mut reports);
+        own.verbs.poll(own.now, &mut reports);
     }
     assert_eq!(loss_of(&mut own, 1), Some(Loss::Abandoned));
     assert_eq!(reports.0, [LOST[1]]);
@@ -139,7 +139,7 @@ fn of_an_adapter_that_has_failed_nobody_waits_to_hear_more() {
         if is_waited_for {
             own.verbs.out().abandon(RankId(1));
         }
-        own.verbs.poll(&mut reports);
+        own.verbs.poll(own.now, &mut reports);
         assert_eq!(reports.0, []);
         Adapter(11).say(Event::Fatal);
         reports.hear(&mut own, 3);
@@ -155,7 +155,7 @@ fn a_queue_pair_that_refuses_what_its_peer_asks_for_still_says_what_becomes_of_i
     own.read_nothing(2);
     Adapter(13).say(Event::PairRefuses);
     for _ in 0..100 {
-        own.verbs.poll(&mut reports);
+        own.verbs.poll(own.now, &mut reports);
     }
     assert_eq!(reports.0, [], "it may be reading still");
     assert!(matches!(loss_of(&mut own, 2), Some(Loss::Nonsense(_))));

@@ -5,8 +5,9 @@
 mod fake;
 
 use allocation_counter::measure;
-use carrousel_transport::wire::{HEAD_MAX, encode};
-use carrousel_transport::{Arrival, Context, Handle, LineId, Packet, Tag};
+use carrousel_transport::{
+    Arrival, BODY_MAX, Context, Direction, HEAD_MAX, Head, Header, Protocol, Transport,
+};
 use carrousel_transport_verbs::Settings;
 use fake::{Adapter, End, Reports, connected};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
+use std::time::Duration;
 
 const WARM_UP: u64 = 300;
 const MESSAGES: u64 = 5_000;
@@ -59,21 +61,24 @@ fn a_message_is_inline_as_far_as_the_adapter_takes_it() {
 
 #[test]
 fn a_notice_is_posted_with_its_transfer_however_few_bytes_are_inline() {
-    let line = LineId { receive: Handle { index: 7, generation: 1 }, index: 3 };
-    let written = |data| Packet::Fin { line, tag: Tag(u64::MAX), data, len: 0 };
-    let read = Packet::Done { send: Handle { index: 9, generation: 2 } };
+    let notice = |direction, kind, rest: &[u8]| {
+        Head::new(Header::new(Protocol::Messages, direction, kind, Context::MESSAGES), [&[5; 8], rest])
+    };
+    let written = |kind, rest| notice(Direction::ToReceiver, kind, rest);
+    let read = notice(Direction::ToSender, 2, &[]);
     // The longest one is among them.
-    let notices = [written(None), written(Some(u64::MAX)), read];
-    let sizes = notices.map(|packet| encode(Context::MESSAGES, &packet, &mut [0; HEAD_MAX]));
+    let notices = [written(3, &[1; 20]), written(4, &[1; BODY_MAX - 8]), read];
+    let sizes = notices.map(|notice| notice.as_bytes().len());
+    assert_eq!(sizes[1], HEAD_MAX);
     for inline in sizes.into_iter().flat_map(|size| [size - 1, size]).chain([0]) {
         let adapters = [Adapter(10), Adapter(11)].map(|adapter| adapter.with_inline(inline as u32));
         let mut ends = connected(adapters);
         let before = adapters[0].doorbells();
         for _ in 0..ROUNDS {
             for notice in notices {
-                match notice {
-                    Packet::Done { .. } => ends[0].read_notice(1, Some(notice)),
-                    _ => ends[0].write_notice(1, Some(notice)),
+                match notice.direction() {
+                    Direction::ToSender => ends[0].read_notice(1, Some(notice)),
+                    Direction::ToReceiver => ends[0].write_notice(1, Some(notice)),
                 }
             }
             let mut reports = Reports::default();
@@ -82,13 +87,34 @@ fn a_notice_is_posted_with_its_transfer_however_few_bytes_are_inline() {
                 Arrival::Packet { packet, .. } => *packet,
                 other => panic!("{other:?}, where {inline} bytes are inline"),
             });
-            assert!(come.eq(notices), "where {inline} bytes are inline");
+            assert!(come.eq(notices.map(|notice| notice.header())), "where {inline} bytes are inline");
             ends[0].poll();
         }
         assert_eq!(ends[0].heard.written, 2 * ROUNDS, "where {inline} bytes are inline");
         let doorbells = adapters[0].doorbells() - before;
         assert_eq!(doorbells, notices.len() as u64 * ROUNDS, "where {inline} bytes are inline");
     }
+}
+
+#[test]
+fn peers_are_asked_whether_they_live_by_the_time_that_is_polled_with() {
+    let adapters = [Adapter(12), Adapter(13)];
+    let [mut one, _other] = connected(adapters);
+    while one.poll() > 0 || one.verbs.is_busy() {}
+    let (doorbells, next) = (adapters[0].doorbells(), one.verbs.next_poll().expect("it was polled"));
+    let asks = |one: &mut End, now| {
+        one.now = now;
+        for _ in 0..10 {
+            one.poll();
+        }
+        adapters[0].doorbells() - doorbells
+    };
+    assert_eq!(asks(&mut one, next - Duration::from_nanos(1)), 0);
+    assert_eq!(one.verbs.next_poll(), Some(next));
+    assert_eq!(asks(&mut one, next), 1, "once a period");
+    let later = one.verbs.next_poll().expect("it was polled");
+    assert!(later > next);
+    assert_eq!(asks(&mut one, later), 2);
 }
 
 #[test]

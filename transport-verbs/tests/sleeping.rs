@@ -13,7 +13,7 @@ const SHORT: Duration = Duration::from_millis(20);
 
 fn sleep(end: &mut End, timeout: Duration) -> (usize, Duration) {
     let began = Instant::now();
-    (end.verbs.sleep(&mut end.heard, timeout), began.elapsed())
+    (end.verbs.sleep(end.now, &mut end.heard, timeout), began.elapsed())
 }
 
 #[test]

@@ -4,7 +4,16 @@
 //! registered it. A transport asks [`Regions`] for the bytes behind the names of its own process, so it
 //! touches no byte that is not registered, whatever a peer asks for.
 
-use crate::{Atomic, AtomicsUnsupportedError, Context, Handle, Memory, Packet, RankId};
+use crate::{Atomic, AtomicsUnsupportedError};
+use carrousel_wire::{BODY_MAX, Head, Header, Memory, RankId, Report};
+use core::time::Duration;
+
+/// A report of a transport: a packet by its header, with body and data as the [`Payload`] that is at hand meanwhile.
+pub type Arrival = Report<Header>;
+/// A write as a transport takes it, whose notice is encoded.
+pub type Write = carrousel_wire::Write<Head>;
+/// A read as a transport takes it, whose notice is encoded.
+pub type Read = carrousel_wire::Read<Head>;
 
 /// The keys under which an adapter knows memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,89 +58,50 @@ impl Regions for OnlyKeys {
     }
 }
 
-/// The data of an eager message, wherever it is.
+/// What is behind the header of a packet, wherever it is: its body, and behind that its data. A transport does not know
+/// where one ends and the other begins.
 pub trait Payload {
-    /// Bytes of data.
+    /// Bytes of body and data.
     fn len(&self) -> usize;
 
-    /// Whether the message has no data.
+    /// Whether there is nothing behind the header.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Copies the first bytes, as many as `into` takes.
+    /// The first 8 bytes, little end first, if there are as many: the body of most packets.
+    fn first_word(&self) -> Option<u64>;
+
+    /// The first bytes, with a whole body if there is one. They lie in `room` where the transport cannot lend them.
+    fn first<'a>(&'a self, room: &'a mut [u8; BODY_MAX]) -> &'a [u8];
+
+    /// Copies the bytes from `at` on, as many as `into` takes.
     ///
     /// # Panics
-    /// When the data has fewer.
-    fn copy_to(&self, into: &mut [u8]);
+    /// When there are fewer.
+    fn copy_to(&self, at: usize, into: &mut [u8]);
 }
 
 impl Payload for [u8] {
+    #[inline]
     fn len(&self) -> usize {
         self.len()
     }
 
-    fn copy_to(&self, into: &mut [u8]) {
-        into.copy_from_slice(&self[..into.len()]);
+    #[inline]
+    fn first_word(&self) -> Option<u64> {
+        self.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
     }
-}
 
-/// A report of a transport.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// A packet of a peer. The data of an EAGER is at hand while it is reported.
-    Packet {
-        /// The sender.
-        from: RankId,
-        /// The communicator.
-        context: Context,
-        /// The packet.
-        packet: Packet,
-    },
-    /// The write that was posted for this request is complete.
-    Written(Handle),
-    /// The read that was posted for this request is complete.
-    Read(Handle),
-    /// The atomic that was posted for this request is complete, and found this value.
-    Fetched(Handle, u64),
-    /// The connection to a peer is broken. Reported once, before completions of operations that failed
-    /// because of it, and after all packets of the peer.
-    Lost(RankId),
-}
+    #[inline]
+    fn first<'a>(&'a self, _: &'a mut [u8; BODY_MAX]) -> &'a [u8] {
+        self
+    }
 
-/// A write into a peer's memory, and the packet behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
-    /// The peer whose memory is written.
-    pub to: RankId,
-    /// The source, in this process.
-    pub from: Memory,
-    /// The destination, at the peer.
-    pub into: Memory,
-    /// Bytes to copy.
-    pub len: u64,
-    /// The request that [`Arrival::Written`] names.
-    pub request: Handle,
-    /// The packet to send behind the data, and its communicator.
-    pub notice: Option<(Context, Packet)>,
-}
-
-/// A read of a peer's memory, and the packet behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Read {
-    /// The peer whose memory is read.
-    pub of: RankId,
-    /// The source, at the peer.
-    pub from: Memory,
-    /// The destination, in this process.
-    pub into: Memory,
-    /// Bytes to copy.
-    pub len: u64,
-    /// The request that [`Arrival::Read`] names.
-    pub request: Handle,
-    /// The packet to send to `of` once the data is in place, and its communicator; it goes back, as all packets of a
-    /// receiver do.
-    pub notice: Option<(Context, Packet)>,
+    #[inline]
+    fn copy_to(&self, at: usize, into: &mut [u8]) {
+        into.copy_from_slice(&self[at..][..into.len()]);
+    }
 }
 
 /// The half of a transport that takes operations.
@@ -140,8 +110,8 @@ pub struct Read {
 /// are reported as [`Arrival::Lost`]. Operations to a peer that was lost do nothing; those that
 /// have a request are reported as complete, after the loss, when the rank has ended the request.
 pub trait Outbound {
-    /// Sends a packet, with `data` behind it if it is an EAGER; both may be reused when this returns.
-    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]);
+    /// Sends a packet with `data` behind it; both may be reused when this returns.
+    fn send(&mut self, to: RankId, head: &Head, data: &[u8]);
 
     /// Posts a write; [`Arrival::Written`] follows. The memory is registered until then.
     fn write(&mut self, write: &Write, regions: &mut impl Regions);
@@ -165,8 +135,10 @@ pub trait Handler<O: Outbound> {
     /// The registered memory of this process.
     fn regions(&mut self) -> &mut Self::Regions;
 
-    /// Takes one arrival, with the data of an EAGER (empty with others), and may post operations that follow from it.
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut O);
+    /// Takes one arrival, with what is behind the header of a packet (nothing with others), and may post operations that
+    /// follow from it. Whether the packet means anything is for the handler to find out; it [gives up](Arrival::Lost) a peer
+    /// that sends what means nothing.
+    fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), out: &mut O);
 }
 
 /// A transport between this process and some of its peers.
@@ -179,5 +151,15 @@ pub trait Transport {
 
     /// Reports arrivals, up to a bounded number of them, and posts operations for which there was no room.
     /// Returns how much was done: 0 if nothing.
-    fn poll(&mut self, handler: &mut impl Handler<Self::Out>) -> usize;
+    ///
+    /// `now` is the time, by a clock that never goes back, since a moment that the caller has chosen. It may be old: a caller
+    /// that polls in a loop reads its clock once in a while, and polls with the time it has. So time costs a poll that
+    /// finds something at most a register, where reading a clock costs as much as a tenth of a message. A transport does
+    /// by it what is not urgent, when nothing has arrived.
+    fn poll(&mut self, now: Duration, handler: &mut impl Handler<Self::Out>) -> usize;
+
+    /// When this transport wants to be polled although nothing arrives, by the time of [`Transport::poll`]: a caller that
+    /// blocks wakes up by then. `None` if arrivals are all that it waits for. A method of its own, as the answer matters only
+    /// to a caller that is about to block.
+    fn next_poll(&self) -> Option<Duration>;
 }

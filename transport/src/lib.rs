@@ -1,8 +1,10 @@
 //! The transport contract: the order and the completions that ranks may rely on when they post operations to each other.
 //!
-//! A transport carries four operations between each pair of ranks: it *sends* packets, *writes* into
-//! registered memory of the peer, *reads* from it, and changes a 64-bit word of it by an *atomic*. The contract
-//! has the guarantees of the reliable connections of InfiniBand (work request ordering; `ibv_post_send` and its `IBV_SEND_FENCE`), less those that our protocols do
+//! A transport carries four operations between each pair of ranks: it *sends* packets, *writes* into registered memory of
+//! the peer, *reads* from it, and changes a 64-bit word of it by an *atomic*. Of a packet it reads the [`Header`] and
+//! nothing else, and of that the direction: bodies and data are bytes, which its handler takes apart. The contract has the
+//! guarantees of the reliable connections of InfiniBand (work request ordering; `ibv_post_send` and its
+//! `IBV_SEND_FENCE`), less those that our protocols do
 //! without.
 //!
 //! # Order
@@ -28,8 +30,8 @@
 //!     precede it or not.
 //!
 //!   For all others, the poster waits until the completions are reported.
-//! - *Lanes*: packets travel from a flow's sender to its receiver (forward: EAGER, RTS, FIN, ..) or the
-//!   other way (back: RTR, DONE, ..), see [`Lane`]; writes carry messages, forward. **Between the lanes
+//! - *Lanes*: packets travel to the receiver of messages (forward: EAGER, RTS, FIN, ..) or to their sender (back: RTR,
+//!   DONE, ..), as the [`Direction`] in the header says; writes carry messages, forward. **Between the lanes
 //!   no order may be relied on.** A transport that has one connection for each pair of ranks orders
 //!   them all the same; one with several connections, or with two kinds of memory, does not.
 //! - Between different pairs of ranks, and between the two directions of one pair, nothing is ordered.
@@ -102,11 +104,11 @@
 //! | a broken peer | its process has ended unfinished, or it has written frames that no honest peer writes | it does not acknowledge or answer, or it has sent packets that no honest peer sends | never | never |
 //!
 //! ```
-//! use carrousel_transport::{Lane, Operation, ordered};
+//! use carrousel_transport::{Direction, Operation, ordered};
 //! // FIN may stand directly behind the data that it announces ...
-//! assert!(ordered(Operation::Write, Operation::Send(Lane::Forward), false));
+//! assert!(ordered(Operation::Write, Operation::Send(Direction::ToReceiver), false));
 //! // ... but a packet that follows a read has to wait for it, or be fenced.
-//! assert!(!ordered(Operation::Read, Operation::Send(Lane::Back), false));
+//! assert!(!ordered(Operation::Read, Operation::Send(Direction::ToSender), false));
 //! ```
 #![no_std]
 #![deny(unsafe_code)]
@@ -122,8 +124,9 @@ mod network;
 
 pub use atomic::{Atomic, AtomicOp, AtomicsUnsupportedError};
 
-pub use carrousel_matching::{Context, Handle, RankId, Tag};
-pub use carrousel_rendezvous::{Lane, LineId, Memory, Packet, wire};
+pub use carrousel_wire::{
+    BODY_MAX, Context, Direction, HEAD_MAX, Handle, Head, Header, Memory, Protocol, RankId,
+};
 pub use contract::{Arrival, Handler, Keys, OnlyKeys, Outbound, Payload, Read, Regions, Transport, Write};
 pub use memory_domain::MemoryDomain;
 pub use network::{Network, NetworkOut, ZcopySource};
@@ -131,8 +134,8 @@ pub use network::{Network, NetworkOut, ZcopySource};
 /// An operation that one rank posts to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Operation {
-    /// A packet of this lane.
-    Send(Lane),
+    /// A packet in this direction.
+    Send(Direction),
     /// A write into the peer's memory.
     Write,
     /// A read from the peer's memory.
@@ -143,14 +146,19 @@ pub enum Operation {
 
 impl Operation {
     /// All operations.
-    pub const ALL: [Self; 5] =
-        [Self::Send(Lane::Forward), Self::Send(Lane::Back), Self::Write, Self::Read, Self::Atomic];
+    pub const ALL: [Self; 5] = [
+        Self::Send(Direction::ToReceiver),
+        Self::Send(Direction::ToSender),
+        Self::Write,
+        Self::Read,
+        Self::Atomic,
+    ];
 
     /// The position of the operation in [`Operation::ALL`].
     pub const fn index(self) -> usize {
         match self {
-            Self::Send(Lane::Forward) => 0,
-            Self::Send(Lane::Back) => 1,
+            Self::Send(Direction::ToReceiver) => 0,
+            Self::Send(Direction::ToSender) => 1,
             Self::Write => 2,
             Self::Read => 3,
             Self::Atomic => 4,
@@ -158,7 +166,7 @@ impl Operation {
     }
 
     const fn is_back(self) -> bool {
-        matches!(self, Self::Send(Lane::Back))
+        matches!(self, Self::Send(Direction::ToSender))
     }
 }
 

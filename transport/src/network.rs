@@ -3,7 +3,7 @@
 //!
 //! The traits are here, and not at the endpoint, because transports implement them, and no transport knows its endpoint.
 
-use crate::{Context, Handler, MemoryDomain, Outbound, Packet, RankId, Transport};
+use crate::{Handler, Head, MemoryDomain, Outbound, RankId, Transport};
 use alloc::string::String;
 use core::fmt;
 use core::time::Duration;
@@ -19,11 +19,8 @@ pub trait Network: Transport<Out: NetworkOut> {
     /// A domain for the memory of this transport's operations.
     fn memory_domain(&self) -> Self::MemoryDomain;
 
-    /// The most data of an EAGER, in bytes.
+    /// The most data of a packet, in bytes.
     fn largest_eager(&self) -> u64;
-
-    /// Finds out from time to time whether connected peers still acknowledge: to be called while nothing arrives.
-    fn check(&mut self);
 
     /// Says to all peers that this process has sent all of its messages, and needs no more of theirs: its end is no loss.
     /// A barrier of all ranks comes before it.
@@ -35,7 +32,7 @@ pub trait Network: Transport<Out: NetworkOut> {
 
     /// Blocks until something may have arrived, at most for `timeout`, and reports it as [`Transport::poll`] does. What
     /// arrives before it blocks is noticed.
-    fn sleep(&mut self, handler: &mut impl Handler<Self::Out>, timeout: Duration) -> usize;
+    fn sleep(&mut self, now: Duration, handler: &mut impl Handler<Self::Out>, timeout: Duration) -> usize;
 }
 
 /// The half of a [`Network`] that takes operations.
@@ -68,14 +65,7 @@ pub trait NetworkOut: Outbound {
     /// As [`Outbound::send`], zero-copy: the adapter reads `data` in place, by the key of `source`, until
     /// [`NetworkOut::zcopy_done`] returns its name. False if the data was copied instead, or the peer is lost: then it may be
     /// changed at once.
-    fn send_zcopy(
-        &mut self,
-        to: RankId,
-        context: Context,
-        packet: &Packet,
-        data: &[u8],
-        source: ZcopySource,
-    ) -> bool;
+    fn send_zcopy(&mut self, to: RankId, head: &Head, data: &[u8], source: ZcopySource) -> bool;
 
     /// The name of a zero-copy send that is done: the adapter has read the data, or never will.
     fn zcopy_done(&mut self) -> Option<u32>;

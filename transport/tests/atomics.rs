@@ -1,7 +1,7 @@
 //! The check of atomics allows what the contract leaves open, and names the row of the table that a record breaks.
 
 use carrousel_transport::AtomicOp::{self, CompareSwap, FetchAdd, Swap};
-use carrousel_transport::Lane::Forward;
+use carrousel_transport::Direction::ToReceiver;
 use carrousel_transport::Operation;
 use carrousel_transport::conformance::*;
 
@@ -174,7 +174,7 @@ fn a_read_is_behind_the_atomic_before_it_if_it_waits() {
             to(1, Post::Write { len: 8, slot_of: 0, notice: false }),
             to(1, Post::Atomic { op: FetchAdd(1), word: Word::Slot(0) }),
             if waits { fenced(again) } else { again },
-            to(1, Post::Send { lane: Forward, len: 0 }),
+            to(1, Post::Send { direction: ToReceiver, len: 0 }),
         ];
         let before = Slots::data(0);
         let own = vec![
@@ -199,7 +199,7 @@ fn a_read_is_behind_the_atomic_before_it_if_it_waits() {
 #[test]
 fn a_packet_is_behind_the_atomic_before_it_if_it_waits() {
     let result = |waits, behind| {
-        let packet = to(1, Post::Send { lane: Forward, len: 0 });
+        let packet = to(1, Post::Send { direction: ToReceiver, len: 0 });
         let steps = [
             to(1, Post::Write { len: 8, slot_of: 0, notice: false }),
             to(1, Post::Atomic { op: FetchAdd(1), word: Word::Slot(0) }),

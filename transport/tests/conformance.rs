@@ -112,14 +112,14 @@ fn the_end_of_a_rank_is_noticed_as_it_has_to_be() {
 
 /// Seven steps of rank 0, and a record of them that keeps the contract.
 fn by_hand() -> (Plan, Vec<Option<Vec<Event>>>) {
-    use carrousel_transport::Lane::{Back, Forward};
+    use carrousel_transport::Direction::{ToReceiver, ToSender};
     let step = |post| Step { to: 1, post, fenced: false, after: 0 };
     let steps = vec![
-        step(Post::Send { lane: Forward, len: 8 }),
-        step(Post::Send { lane: Back, len: 0 }),
+        step(Post::Send { direction: ToReceiver, len: 8 }),
+        step(Post::Send { direction: ToSender, len: 0 }),
         step(Post::Write { len: 13, slot_of: 2, notice: true }),
         step(Post::Write { len: 1, slot_of: 3, notice: false }),
-        step(Post::Send { lane: Forward, len: 0 }),
+        step(Post::Send { direction: ToReceiver, len: 0 }),
         step(Post::Read { len: 5, slot_of: 5, notice: false }),
         step(Post::Read { len: 0, slot_of: 6, notice: false }),
     ];
@@ -246,9 +246,10 @@ fn every_wrong_record_is_refused() {
 
 #[test]
 fn the_notice_of_a_read_is_behind_packets_before_the_read_and_before_packets_that_wait_for_it() {
-    use carrousel_transport::Lane::{Back, Forward};
+    use carrousel_transport::Direction::{ToReceiver, ToSender};
     let step = |post, fenced| Step { to: 1, post, fenced, after: 0 };
-    let (back, forward) = (Post::Send { lane: Back, len: 0 }, Post::Send { lane: Forward, len: 0 });
+    let (back, forward) =
+        (Post::Send { direction: ToSender, len: 0 }, Post::Send { direction: ToReceiver, len: 0 });
     let read = |slot_of| Post::Read { len: 0, slot_of, notice: true };
     let steps = vec![
         step(back, false),

@@ -12,7 +12,9 @@ use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Proc, State};
-use carrousel_rank::{Call, Context, Explore, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi};
+use carrousel_rank::{
+    Call, Context, Explore, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi,
+};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};

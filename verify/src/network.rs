@@ -1,7 +1,7 @@
 //! The network: packets, data and completions in flight, and the order in which they can come out.
 
 use crate::program::Ordinal;
-use carrousel_rank::{Context, Handle, Lane, Packet};
+use carrousel_rank::{Context, Direction, Handle, Packet};
 
 /// A message, named by its sender's rank and the ordinal of its send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,11 +38,11 @@ pub enum ChannelKind {
     Read(u32),
 }
 
-impl From<Lane> for ChannelKind {
-    fn from(lane: Lane) -> Self {
-        match lane {
-            Lane::Forward => Self::Forward,
-            Lane::Back => Self::Back,
+impl From<Direction> for ChannelKind {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::ToReceiver => Self::Forward,
+            Direction::ToSender => Self::Back,
         }
     }
 }
@@ -141,7 +141,7 @@ impl Network {
 
     /// Puts a packet in flight, with the message that it brings.
     pub fn send(&mut self, from: u16, to: u16, context: Context, packet: Packet, brings: Option<Message>) {
-        let kind = packet.lane().into();
+        let kind = packet.direction().into();
         self.launch(Channel { at: to, peer: from, context, kind }, InFlight::Packet(packet, brings));
     }
 
@@ -196,7 +196,7 @@ impl Network {
         let channel = Channel { at: from, peer: of, context, kind: ChannelKind::Read(request.index) };
         self.launch(channel, InFlight::Completion(request));
         if let Some(packet) = notice {
-            let kind = packet.lane().into();
+            let kind = packet.direction().into();
             self.launch(Channel { at: of, peer: from, context, kind }, InFlight::Notice(packet));
         }
     }

@@ -16,8 +16,8 @@ use crate::state::{Hashed, Open, Proc, State};
 use crate::violation::ViolationKind;
 use carrousel_program::received;
 use carrousel_rank::{
-    Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Receive,
-    ReceiveClaimed, Sink, Work, collective_of,
+    Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Read, Receive,
+    ReceiveClaimed, Sink, Work, Write, collective_of,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -382,7 +382,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     }
                     self.sent(proc, to, context, packet, subject);
                 }
-                Work::Write { to, context, receive, len, notice, request, .. } => {
+                Work::Write { context, write: Write { to, len, notice, request, .. }, receive } => {
                     let Some(open) = proc.by_handle(request) else {
                         // Data of a collective has no buffer in the model: only the packet behind it matters.
                         if let (Some(_), Some(packet)) = (collective_of(request), notice) {
@@ -398,7 +398,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     let data = Data { message, receive, len };
                     self.state.network.write((self.me, to.0 as u16), context, data, notice, request);
                 }
-                Work::Read { of, context, send, notice, request, .. } => {
+                Work::Read { context, read: Read { of, notice, request, .. }, send } => {
                     got = Some(request);
                     if let Some(open) = proc.by_handle(request) {
                         open.busy = true;

@@ -8,7 +8,7 @@
 //! In the network, data lands together with the packet behind it. A real transport may write it earlier. That is no
 //! harder for the protocol: a write must not meet a receive that is over, and a later write is more likely to.
 
-use carrousel_rank::{Handle, Lane};
+use carrousel_rank::{Context, Direction, Handle, Packet};
 use carrousel_transport::conformance::{
     Event, Plan, PlannedStep, Post, Record, Word, check, parse, short_plans,
 };
@@ -20,6 +20,16 @@ const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders
 
 fn handle(at: usize) -> Handle {
     Handle { index: at as u32, generation: 0 }
+}
+
+/// The communicator of a step, and a packet in the direction of the step's: no two steps have the same. Which packet it is
+/// makes no difference to the network.
+fn packet(plan: &Plan, from: u32, at: usize) -> Option<(Context, Packet)> {
+    let packet = match plan.head(from, at)?.direction() {
+        Direction::ToReceiver => Packet::Filled { receive: handle(at) },
+        Direction::ToSender => Packet::Done { send: handle(at) },
+    };
+    Some((plan.context(at), packet))
 }
 
 /// A record on its way through the network.
@@ -35,7 +45,7 @@ impl RecordedOrder<'_> {
     fn post(&mut self, me: u16, at: usize) {
         let Some(PlannedStep { step, .. }) = self.plan.planned_step(u32::from(me), at) else { return };
         let (to, context) = (step.to as u16, self.plan.context(at));
-        let packet = self.plan.packet(u32::from(me), at).map(|(_, packet)| packet);
+        let packet = packet(self.plan, u32::from(me), at).map(|(_, packet)| packet);
         match step.post {
             Post::Send { .. } => {
                 let packet = packet.expect("a send has a packet");
@@ -98,14 +108,15 @@ impl RecordedOrder<'_> {
                 true
             }
             Event::Packet { from, at, .. } => {
-                let Some((context, packet)) = self.plan.packet(from, at) else { return false };
-                let channel = Channel { at: me, peer: from as u16, context, kind: packet.lane().into() };
+                let Some((context, packet)) = packet(self.plan, from, at) else { return false };
+                let channel = Channel { at: me, peer: from as u16, context, kind: packet.direction().into() };
                 self.network.land_if(channel, |item| item.packet() == Some(packet)).is_some()
             }
             Event::Memory { from, at, .. } => {
                 let message = Message { from: from as u16, send: at as u16 };
                 let context = self.plan.context(at);
-                let channel = Channel { at: me, peer: from as u16, context, kind: Lane::Forward.into() };
+                let channel =
+                    Channel { at: me, peer: from as u16, context, kind: Direction::ToReceiver.into() };
                 let is_it =
                     |item: &InFlight| matches!(item, InFlight::Data(data, None) if data.message == message);
                 !self.is_in_flight(message) || self.network.land_if(channel, is_it).is_some()
@@ -222,7 +233,7 @@ fn two_of_a_lane(behind_a_notice: bool) -> (usize, usize) {
         else {
             return false;
         };
-        let lane = |at| plan.packet(from, at).map(|(context, packet)| (context, packet.lane()));
+        let lane = |at| packet(plan, from, at).map(|(context, packet)| (context, packet.direction()));
         events.swap(0, 1);
         from == other_from && lane(at) == lane(other) && is_late(plan, from, at.min(other)) == behind_a_notice
     })
@@ -249,7 +260,7 @@ fn packets_of_two_lanes_can_change_places() {
         else {
             return false;
         };
-        let lane = |at| plan.packet(from, at).map(|(_, packet)| packet.lane());
+        let lane = |at| packet(plan, from, at).map(|(_, packet)| packet.direction());
         events.swap(0, 1);
         from == other_from && lane(at) != lane(other)
     });

@@ -6,10 +6,10 @@
 
 use super::settings::{NetworkSettings, network_settings};
 use carrousel_options::{Settings, VerbsScope};
-use carrousel_rank::{Context, Packet, RankId};
+use carrousel_rank::RankId;
 use carrousel_transport::{
-    Arrival, Atomic, AtomicsUnsupportedError, Handler, Keys, MemoryDomain, Network, NetworkOut, Outbound,
-    Payload, Read, Regions, Transport, Write, ZcopySource,
+    Arrival, Atomic, AtomicsUnsupportedError, Handler, Head, Keys, MemoryDomain, Network, NetworkOut,
+    Outbound, Payload, Read, Regions, Transport, Write, ZcopySource,
 };
 use carrousel_transport_verbs as verbs;
 use std::fmt;
@@ -56,7 +56,7 @@ pub(crate) trait NetworkHandler {
     fn regions(&mut self) -> &mut Self::Regions;
 
     /// As [`Handler::arrival`].
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: AnyNetworkOut<'_>);
+    fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), out: AnyNetworkOut<'_>);
 }
 
 /// Makes a handler of arrivals from each network.
@@ -72,8 +72,8 @@ impl<H: NetworkHandler> Handler<verbs::Out> for FromAny<'_, H> {
     }
 
     #[inline]
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut verbs::Out) {
-        self.0.arrival(arrival, data, AnyNetworkOut::Verbs(out));
+    fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), out: &mut verbs::Out) {
+        self.0.arrival(arrival, payload, AnyNetworkOut::Verbs(out));
     }
 }
 
@@ -124,12 +124,21 @@ impl AnyNetwork {
     }
 
     #[inline]
-    pub(crate) fn poll(&mut self, handler: &mut impl NetworkHandler) -> usize {
-        each!(*self, ref mut network => network.poll(&mut FromAny(handler)))
+    pub(crate) fn poll(&mut self, now: Duration, handler: &mut impl NetworkHandler) -> usize {
+        each!(*self, ref mut network => network.poll(now, &mut FromAny(handler)))
     }
 
-    pub(crate) fn sleep(&mut self, handler: &mut impl NetworkHandler, timeout: Duration) -> usize {
-        each!(*self, ref mut network => Network::sleep(&mut **network, &mut FromAny(handler), timeout))
+    pub(crate) fn next_poll(&self) -> Option<Duration> {
+        each!(*self, ref network => network.next_poll())
+    }
+
+    pub(crate) fn sleep(
+        &mut self,
+        now: Duration,
+        handler: &mut impl NetworkHandler,
+        timeout: Duration,
+    ) -> usize {
+        each!(*self, ref mut network => Network::sleep(&mut **network, now, &mut FromAny(handler), timeout))
     }
 
     pub(crate) fn address(&self) -> String {
@@ -142,10 +151,6 @@ impl AnyNetwork {
 
     pub(crate) fn largest_eager(&self) -> u64 {
         each!(*self, ref network => Network::largest_eager(&**network))
-    }
-
-    pub(crate) fn check(&mut self) {
-        each!(*self, ref mut network => Network::check(&mut **network));
     }
 
     pub(crate) fn finish(&mut self) {
@@ -174,8 +179,8 @@ impl AnyNetworkOut<'_> {
 
 impl Outbound for AnyNetworkOut<'_> {
     #[inline]
-    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
-        each!(*self, ref mut out => out.send(to, context, packet, data), never);
+    fn send(&mut self, to: RankId, head: &Head, data: &[u8]) {
+        each!(*self, ref mut out => out.send(to, head, data), never);
     }
 
     #[inline]
@@ -227,15 +232,8 @@ impl NetworkOut for AnyNetworkOut<'_> {
     }
 
     #[inline]
-    fn send_zcopy(
-        &mut self,
-        to: RankId,
-        context: Context,
-        packet: &Packet,
-        data: &[u8],
-        source: ZcopySource,
-    ) -> bool {
-        each!(*self, ref mut out => out.send_zcopy(to, context, packet, data, source), never)
+    fn send_zcopy(&mut self, to: RankId, head: &Head, data: &[u8], source: ZcopySource) -> bool {
+        each!(*self, ref mut out => out.send_zcopy(to, head, data, source), never)
     }
 
     #[inline]

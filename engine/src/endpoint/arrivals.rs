@@ -21,9 +21,9 @@ impl Handler<shm::Out> for FromShm<'_> {
     }
 
     #[inline]
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut shm::Out) {
+    fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), out: &mut shm::Out) {
         let transports = &mut Transports { shm: out, net: self.net.as_mut().map(AnyNetworkOut::reborrow) };
-        self.driver.arrival(arrival, data, transports);
+        self.driver.arrival(arrival, payload, transports);
     }
 }
 
@@ -42,8 +42,8 @@ impl NetworkHandler for FromNet<'_> {
     }
 
     #[inline]
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: AnyNetworkOut<'_>) {
+    fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), out: AnyNetworkOut<'_>) {
         let transports = &mut Transports { shm: self.shm, net: Some(out) };
-        self.driver.arrival(arrival, data, transports);
+        self.driver.arrival(arrival, payload, transports);
     }
 }

@@ -9,21 +9,17 @@ use super::transports::Transports;
 use super::unexpected::UnexpectedBuffers;
 use crate::Error;
 use crate::site::{CallSite, Located};
+use carrousel_rank::wire::{self, Decoded, WireError};
 use carrousel_rank::{
-    Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Send, Sink,
-    UsageError, Work,
+    Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Read, Send, Sink,
+    Tag, UsageError, Work, Write,
 };
 use carrousel_trace::Recorder;
-use carrousel_transport::{Arrival, NetworkOut, Payload, Read, Regions, Write, ZcopySource};
+use carrousel_transport::{Arrival, BODY_MAX, NetworkOut, Payload, Regions, ZcopySource};
 use std::collections::{HashMap, VecDeque};
 
-/// A message, write or read of this process to itself, which the rank has not been told of yet.
-#[derive(Debug)]
-pub(super) enum Local {
-    Packet(Context, Packet, Vec<u8>),
-    Written(Handle),
-    Read(Handle),
-}
+/// A report of this process to itself, which the rank has not been told of yet, and the data of its packet.
+pub(super) type Local = (Event, Vec<u8>);
 
 /// The resources for carrying out work requests, apart from the transports.
 pub(super) struct Resources {
@@ -53,12 +49,30 @@ pub(super) struct Driver {
     observed: bool,
 }
 
-/// Carries out each work request when the rank makes it: in order, and before the next input. `data` belongs to the packet
-/// that is being processed.
+/// The data of the packet that is being processed: what of a payload is behind the body.
+pub(super) struct Data<'a, D: ?Sized> {
+    payload: &'a D,
+    /// Where it begins.
+    at: usize,
+}
+
+impl Data<'static, [u8]> {
+    /// No data.
+    pub(super) const NONE: Self = Self { payload: &[], at: 0 };
+}
+
+impl<D: Payload + ?Sized> Data<'_, D> {
+    #[inline]
+    fn copy_to(&self, into: &mut [u8]) {
+        self.payload.copy_to(self.at, into);
+    }
+}
+
+/// Carries out each work request when the rank makes it: in order, and before the next input.
 pub(super) struct WorkExecutor<'a, 'b, D: ?Sized> {
     resources: &'a mut Resources,
     transports: &'a mut Transports<'b>,
-    data: &'a D,
+    data: Data<'a, D>,
     /// The bytes of the current call, if it is an eager send: they need not be registered.
     lent: &'a [u8],
 }
@@ -77,7 +91,7 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
                 let named = memory != Registry::NONE;
                 let bytes =
                     if named { resources.registry.bytes(memory, len).unwrap_or_default() } else { *lent };
-                if !transports.send_now(to, context, tag, bytes) {
+                if !transports.send_now(to, wire::eager(context), tag.0, bytes) {
                     resources.send(
                         to,
                         context,
@@ -100,16 +114,10 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
             Work::Take { kept, into, len, .. } => resources.take(kept, into, len),
             // The call that waits for the request asks the rank.
             Work::Complete { .. } => {}
-            Work::Write { to, context, from, into, len, notice, request, .. } => {
-                let notice = notice.map(|packet| (context, packet));
-                resources.write(&Write { to, from, into, len, request, notice }, transports);
-            }
+            Work::Write { context, write, .. } => resources.write(context, write, transports),
             Work::Copy { from, into, len } => resources.registry.copy(from, into, len),
             Work::Combine { request, from, into, len } => resources.combine(request, from, into, len),
-            Work::Read { of, context, from, into, len, notice, request, .. } => {
-                let notice = notice.map(|packet| (context, packet));
-                resources.read(&Read { of, from, into, len, request, notice }, transports);
-            }
+            Work::Read { context, read, .. } => resources.read(context, read, transports),
         }
     }
 }
@@ -151,16 +159,18 @@ impl Resources {
             _ => &[],
         };
         if to == self.me {
-            self.local.push_back(Local::Packet(context, packet, data.to_vec()));
-        } else if let Some(memory) = memory
+            return self.local.push_back((self.own(context, packet), data.to_vec()));
+        }
+        let head = wire::encode(context, &packet);
+        if let Some(memory) = memory
             && let Some(key) = self.registry.offered(memory)
             && let Some(net) = transports.net_to(to)
         {
-            if net.send_zcopy(to, context, &packet, data, ZcopySource { key, name: memory.key }) {
+            if net.send_zcopy(to, &head, data, ZcopySource { key, name: memory.key }) {
                 self.registry.begin_zcopy(memory.key);
             }
         } else {
-            transports.send(to, context, &packet, data);
+            transports.send(to, &head, data);
         }
     }
 
@@ -212,30 +222,36 @@ impl Resources {
         }
     }
 
-    /// Sends a notice to this process itself.
-    fn notice(&mut self, notice: Option<(Context, Packet)>) {
-        self.local.extend(notice.map(|(context, packet)| Local::Packet(context, packet, Vec::new())));
+    /// What is reported of a packet of this process to itself.
+    fn own(&self, context: Context, packet: Packet) -> Event {
+        Event::Packet { from: self.me, context, packet }
     }
 
-    #[inline(never)]
-    fn write(&mut self, write: &Write, transports: &mut Transports<'_>) {
-        if write.to == self.me {
-            self.registry.copy(write.from, write.into, write.len);
-            self.local.push_back(Local::Written(write.request));
-            self.notice(write.notice);
-        } else if self.exposes(write.to, write.from, write.len, false, transports) {
-            transports.write(write, &mut self.registry);
+    /// An operation of this process on its own memory is complete; its notice is for this process, too.
+    fn complete_local(&mut self, completion: Event, context: Context, notice: Option<Packet>) {
+        self.local.push_back((completion, Vec::new()));
+        if let Some(packet) = notice {
+            self.local.push_back((self.own(context, packet), Vec::new()));
         }
     }
 
     #[inline(never)]
-    fn read(&mut self, read: &Read, transports: &mut Transports<'_>) {
+    fn write(&mut self, context: Context, write: Write<Packet>, transports: &mut Transports<'_>) {
+        if write.to == self.me {
+            self.registry.copy(write.from, write.into, write.len);
+            self.complete_local(Event::Written(write.request), context, write.notice);
+        } else if self.exposes(write.to, write.from, write.len, false, transports) {
+            transports.write(&write.map(|packet| wire::encode(context, &packet)), &mut self.registry);
+        }
+    }
+
+    #[inline(never)]
+    fn read(&mut self, context: Context, read: Read<Packet>, transports: &mut Transports<'_>) {
         if read.of == self.me {
             self.registry.copy(read.from, read.into, read.len);
-            self.local.push_back(Local::Read(read.request));
-            self.notice(read.notice);
+            self.complete_local(Event::Read(read.request), context, read.notice);
         } else if self.exposes(read.of, read.into, read.len, true, transports) {
-            transports.read(read, &mut self.registry);
+            transports.read(&read.map(|packet| wire::encode(context, &packet)), &mut self.registry);
         }
     }
 }
@@ -348,7 +364,7 @@ impl Driver {
         Call::Send(*send).check_mpi_tag()?;
         let Self { rank, resources, .. } = self;
         // It changes nothing for receives, so there is nothing new to be announced.
-        rank.send_eagerly(send, &mut WorkExecutor { resources, transports, data: &[] as &[u8], lent: bytes })
+        rank.send_eagerly(send, &mut WorkExecutor { resources, transports, data: Data::NONE, lent: bytes })
     }
 
     /// Releases a request that is complete.
@@ -368,7 +384,7 @@ impl Driver {
         act: impl FnOnce(&mut Rank<Mirror>, &mut WorkExecutor<'_, 'b, [u8]>) -> T,
     ) -> T {
         let Self { rank, resources, .. } = self;
-        act(rank, &mut WorkExecutor { resources, transports, data: &[], lent: &[] })
+        act(rank, &mut WorkExecutor { resources, transports, data: Data::NONE, lent: &[] })
     }
 
     /// Defines a communicator.
@@ -404,11 +420,16 @@ impl Driver {
         transports: &mut Transports<'_>,
     ) -> Result<Handle, UsageError> {
         let Self { rank, resources, .. } = self;
-        rank.call(call, &mut WorkExecutor { resources, transports, data: &[] as &[u8], lent })
+        rank.call(call, &mut WorkExecutor { resources, transports, data: Data::NONE, lent })
     }
 
-    #[inline]
-    fn event(&mut self, event: Event, data: &(impl Payload + ?Sized), transports: &mut Transports<'_>) {
+    #[inline(always)]
+    fn event(
+        &mut self,
+        event: Event,
+        data: Data<'_, impl Payload + ?Sized>,
+        transports: &mut Transports<'_>,
+    ) {
         if self.recorder.is_some() {
             return self.event_recorded(event, data, transports);
         }
@@ -416,15 +437,15 @@ impl Driver {
     }
 
     /// Feeds the rank an event.
-    #[inline]
+    #[inline(always)]
     pub(super) fn feed(
         &mut self,
         event: Event,
-        data: &(impl Payload + ?Sized),
+        data: Data<'_, impl Payload + ?Sized>,
         transports: &mut Transports<'_>,
     ) {
         let Self { rank, resources, .. } = self;
-        let result = rank.event(event, &mut WorkExecutor { resources, transports, data, lent: &[] });
+        let result = rank.event_inlined(event, &mut WorkExecutor { resources, transports, data, lent: &[] });
         self.announce(transports);
         if let Err(error) = result {
             // The peer does not follow the protocol, so nothing that it sends can be trusted.
@@ -433,15 +454,22 @@ impl Driver {
         }
     }
 
-    /// Announces all receives that may be announced.
-    #[inline]
+    /// Announces all receives that may be announced: none, most often.
+    #[inline(always)]
     pub(super) fn announce(&mut self, transports: &mut Transports<'_>) {
+        if self.rank.may_announce().is_some() {
+            self.announce_all(transports);
+        }
+    }
+
+    #[inline(never)]
+    fn announce_all(&mut self, transports: &mut Transports<'_>) {
         while let Some(request) = self.rank.may_announce() {
             if self.recorder.is_some() {
                 self.record_event(Event::Announce(request));
             }
             let Self { rank, resources, .. } = self;
-            let mut executor = WorkExecutor { resources, transports, data: &[] as &[u8], lent: &[] };
+            let mut executor = WorkExecutor { resources, transports, data: Data::NONE, lent: &[] };
             // The event contains no packet, so a peer cannot have made it invalid.
             let announced = rank.event(Event::Announce(request), &mut executor);
             debug_assert_eq!(announced, Ok(()));
@@ -460,15 +488,8 @@ impl Driver {
     }
 
     #[inline(never)]
-    fn one_local(&mut self, local: Local, transports: &mut Transports<'_>) {
-        match local {
-            Local::Packet(context, packet, data) => {
-                let arrival = Arrival::Packet { from: self.resources.me, context, packet };
-                self.arrival(arrival, &data[..], transports);
-            }
-            Local::Written(request) => self.arrival(Arrival::Written(request), &[] as &[u8], transports),
-            Local::Read(request) => self.arrival(Arrival::Read(request), &[] as &[u8], transports),
-        }
+    fn one_local(&mut self, (event, data): Local, transports: &mut Transports<'_>) {
+        self.event(event, Data { payload: &data[..], at: 0 }, transports);
     }
 }
 
@@ -484,17 +505,48 @@ impl Driver {
     pub(super) fn arrival(
         &mut self,
         arrival: Arrival,
-        data: &(impl Payload + ?Sized),
+        payload: &(impl Payload + ?Sized),
         transports: &mut Transports<'_>,
     ) {
-        let event = match arrival {
-            Arrival::Packet { from, context, packet } => Event::Packet { from, context, packet },
-            Arrival::Written(request) => Event::Written(request),
-            Arrival::Read(request) => Event::Read(request),
-            Arrival::Lost(peer) => Event::Lost(peer),
-            // A completion of what was not posted: no work of a rank is an atomic.
-            Arrival::Fetched(request, _) => unreachable!("no atomic was posted for {request}"),
-        };
-        self.event(event, data, transports);
+        // Most packets are EAGERs, and need not be taken apart in memory.
+        if let Arrival::Packet { from, context, packet: header } = arrival
+            && wire::is_eager(header)
+            && let Some(tag) = payload.first_word()
+        {
+            let at = size_of::<u64>();
+            let packet = Packet::Eager { tag: Tag(tag), data: None, len: (payload.len() - at) as u64 };
+            let event = Event::Packet { from, context, packet };
+            return self.event(event, Data { payload, at }, transports);
+        }
+        self.other_arrival(arrival, payload, transports);
+    }
+
+    /// Takes an arrival other than most EAGERs.
+    #[inline(never)]
+    fn other_arrival(
+        &mut self,
+        arrival: Arrival,
+        payload: &(impl Payload + ?Sized),
+        transports: &mut Transports<'_>,
+    ) {
+        let mut at = 0;
+        let event = arrival.decoded(|header| {
+            let mut room = [0; BODY_MAX];
+            let Decoded { packet, body } =
+                wire::decode_body(header, payload.first(&mut room), payload.len())?;
+            at = body;
+            Ok(packet)
+        });
+        match event {
+            Ok(event) => self.event(event, Data { payload, at }, transports),
+            Err((peer, why)) => self.malformed(peer, why, transports),
+        }
+    }
+
+    /// A peer has sent bytes that are no packet: nothing that it sends can be trusted.
+    #[cold]
+    fn malformed(&mut self, peer: RankId, why: WireError, transports: &mut Transports<'_>) {
+        self.resources.errors.with(peer, Error::Malformed { rank: peer.0, why });
+        transports.abandon(peer);
     }
 }

@@ -3,6 +3,7 @@
 mod address_resolver;
 mod arrivals;
 mod claims;
+mod clock;
 mod communicators;
 mod driver;
 mod first_error;
@@ -34,6 +35,7 @@ pub use self::wait_strategy::WaitStrategy;
 
 use self::address_resolver::AddressResolver;
 pub use self::address_resolver::LookUp;
+use self::clock::Clock;
 use self::communicators::Communicators;
 use self::driver::{Driver, Resources};
 use self::first_error::FirstErrors;
@@ -106,6 +108,8 @@ pub struct Endpoint {
     scratch: Vec<u8>,
     /// When a program that polls takes the slow path.
     slow_path_timer: SlowPathTimer,
+    /// The time that transports are given.
+    clock: Clock,
     /// The request or message that the current call waits for, and its call site, once it has waited for long.
     awaited: Option<(Awaited, CallSite)>,
 }
@@ -174,6 +178,7 @@ impl Endpoint {
             communicators: Communicators::default(),
             scratch: Vec::new(),
             slow_path_timer: SlowPathTimer::default(),
+            clock: Clock::new(),
             awaited: None,
         })
     }

@@ -23,11 +23,11 @@ impl Endpoint {
     /// Processes what has arrived. Returns whether anything had.
     #[inline]
     pub fn poll(&mut self) -> bool {
-        let Self { node, net, driver, .. } = self;
+        let Self { node, net, driver, clock, .. } = self;
         let mut count = driver.local(&mut Transports::of(node, net));
-        count += node.poll(&mut FromShm { driver, net: net.as_mut().map(AnyNetwork::out) });
+        count += node.poll(clock.now(), &mut FromShm { driver, net: net.as_mut().map(AnyNetwork::out) });
         if let Some(net) = net {
-            count += net.poll(&mut FromNet { driver, shm: node.out() });
+            count += net.poll(clock.now(), &mut FromNet { driver, shm: node.out() });
             self.reap_zcopy();
         }
         count > 0
@@ -95,10 +95,14 @@ impl Endpoint {
     /// Blocks until something arrives.
     #[cold]
     fn block(&mut self, strategy: &mut WaitStrategy) {
-        let Self { node, net, driver, .. } = self;
+        let Self { node, net, driver, clock, .. } = self;
+        let now = clock.read();
+        let waits = [node.next_poll(), net.as_ref().and_then(|net| net.next_poll())];
+        let next = waits.into_iter().flatten().min();
+        let timeout = next.map_or(PERIOD, |next| PERIOD.min(next.saturating_sub(now)));
         let count = match net {
-            Some(net) => net.sleep(&mut FromNet { driver, shm: node.out() }, PERIOD),
-            None => node.sleep(&mut FromShm { driver, net: None }, PERIOD),
+            Some(net) => net.sleep(now, &mut FromNet { driver, shm: node.out() }, timeout),
+            None => node.sleep(now, &mut FromShm { driver, net: None }, timeout),
         };
         if count > 0 {
             strategy.reset();

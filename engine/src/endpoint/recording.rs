@@ -3,7 +3,7 @@
 //! A rank that is not traced pays a test for `None` where the rank is called, and nothing else.
 
 use super::Endpoint;
-use super::driver::Driver;
+use super::driver::{Data, Driver};
 use super::transports::Transports;
 use crate::Error;
 use crate::site::CallSite;
@@ -96,7 +96,7 @@ impl Driver {
     pub(super) fn event_recorded(
         &mut self,
         event: Event,
-        data: &(impl Payload + ?Sized),
+        data: Data<'_, impl Payload + ?Sized>,
         transports: &mut Transports<'_>,
     ) {
         self.record_event(event);

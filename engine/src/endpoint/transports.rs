@@ -3,8 +3,8 @@
 use super::registry::Registry;
 use crate::backends::shm::{self, Node};
 use crate::backends::{AnyNetwork, AnyNetworkOut};
-use carrousel_rank::{Context, Packet, RankId, Tag};
-use carrousel_transport::{NetworkOut, Outbound, Read, Transport, Write};
+use carrousel_rank::RankId;
+use carrousel_transport::{Head, Header, NetworkOut, Outbound, Read, Transport, Write};
 
 /// The sending halves of both transports.
 pub(crate) struct Transports<'a> {
@@ -35,16 +35,16 @@ impl<'a> Transports<'a> {
         self.net.as_mut().filter(|net| net.is_known(peer))
     }
 
-    /// Sends an EAGER through shared memory, if there is room for it at once; false if not.
+    /// Sends a packet whose body is a word through shared memory, if there is room for it at once; false if not.
     #[inline(always)]
-    pub(super) fn send_now(&mut self, to: RankId, context: Context, tag: Tag, data: &[u8]) -> bool {
-        self.shm.send_now(to, context, tag, data)
+    pub(super) fn send_now(&mut self, to: RankId, header: Header, body: u64, data: &[u8]) -> bool {
+        self.shm.send_now(to, header, body, data)
     }
 
-    pub(super) fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
+    pub(super) fn send(&mut self, to: RankId, head: &Head, data: &[u8]) {
         match self.net_to(to) {
-            Some(net) => net.send(to, context, packet, data),
-            None => self.shm.send(to, context, packet, data),
+            Some(net) => net.send(to, head, data),
+            None => self.shm.send(to, head, data),
         }
     }
 

@@ -6,7 +6,6 @@ use super::pending::{Awaited, What};
 use super::transports::Transports;
 use super::{Endpoint, Found};
 use crate::Error;
-use crate::backends::AnyNetwork;
 use crate::error::BoxedError;
 use crate::site::{Caller, Located};
 use carrousel_rank::{Handle, RankId, Source, Status, TagSelector};
@@ -73,7 +72,7 @@ impl Endpoint {
     pub(super) fn slow_path(&mut self, idles: bool) {
         self.watch_awaited();
         self.node.check();
-        self.net.iter_mut().for_each(AnyNetwork::check);
+        self.clock.read();
         self.flush_trace();
         if let Some(mut launcher) = self.launcher.take() {
             if let Err(error) = self.poll_launcher(&mut launcher, idles) {

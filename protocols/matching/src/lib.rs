@@ -30,14 +30,13 @@ extern crate alloc;
 mod envelope;
 mod many;
 pub mod mpi;
-mod names;
 mod queue;
 mod queues;
 #[cfg(feature = "serde")]
 mod serialised;
 
-pub use envelope::{Communicator, Context, Envelope, Pattern, Source, Tag, TagSelector};
+pub use carrousel_wire::{Communicator, Context, Handle, RankId};
+pub use envelope::{Envelope, Pattern, Source, Tag, TagSelector};
 pub use many::Keyed;
-pub use names::{Handle, RankId};
 pub use queue::Queue;
 pub use queues::{Posted, Requested, Unexpected};

@@ -1,22 +1,8 @@
-//! Serialised forms that cannot be derived, as not every number is a valid value.
+//! The serialised form of a selector, which cannot be derived, as not every pair of numbers is one.
 
-use crate::{Communicator, Tag, TagSelector};
+use crate::{Tag, TagSelector};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-/// A communicator is its number.
-impl Serialize for Communicator {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        self.index().serialize(to)
-    }
-}
-
-impl<'de> Deserialize<'de> for Communicator {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let number = u16::deserialize(from)?;
-        Self::new(number).ok_or_else(|| D::Error::custom(format_args!("there is no communicator {number}")))
-    }
-}
 
 /// A tag, and the bits that a selector ignores, if there are any.
 #[derive(Serialize, Deserialize)]

@@ -2,8 +2,9 @@
 
 use crate::UsageError;
 use carrousel_collective::Kind;
-use carrousel_matching::{Communicator, Context, Handle, RankId, Source, Tag, TagSelector, mpi};
+use carrousel_matching::{Communicator, Handle, RankId, Source, Tag, TagSelector, mpi};
 use carrousel_rendezvous::{Memory, Packet};
+use carrousel_wire::Report;
 
 /// A message that the application sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,26 +132,7 @@ impl Call {
     }
 }
 
-/// What the driver reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
-pub enum Event {
-    /// A packet arrived. For [`Packet::Eager`] its data is at hand until the outputs are performed.
-    Packet {
-        /// The sender.
-        from: RankId,
-        /// In which communicator.
-        context: Context,
-        /// What.
-        packet: Packet,
-    },
-    /// The [`crate::Work::Write`] of this request is complete: its memory may be reused.
-    Written(Handle),
-    /// The [`crate::Work::Read`] of this request is complete: the data is there.
-    Read(Handle),
-    /// Announce this receive, if it may be, see [`crate::Rank::may_announce`].
-    Announce(Handle),
-    /// The connection to a peer is lost; nothing that it owes will come.
-    Lost(RankId),
-}
+/// What the driver reports: a packet, a completion, a loss, or the handle of a receive
+/// that it announces, if that [may be announced](crate::Rank::may_announce). The data of a [`Packet::Eager`] is at hand
+/// until the outputs are performed.
+pub type Event = Report<Packet, Handle>;

@@ -48,9 +48,10 @@ pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector, mpi,
 };
 pub use carrousel_rendezvous::{
-    Hint, Lane, LineId, MESSAGE_COST, Memory, Mirror, MirrorRules, NO_WINDOW, Packet, Protocol, Published,
-    Release, Rtr, cost, wire,
+    Hint, LineId, MESSAGE_COST, Mirror, MirrorRules, NO_WINDOW, Packet, Protocol, Published, Release, Rtr,
+    cost, wire,
 };
+pub use carrousel_wire::{Direction, Memory, Read, Write};
 #[cfg(feature = "checker")]
 pub use checker::Explore;
 pub use collectives::LANES;

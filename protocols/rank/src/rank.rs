@@ -75,6 +75,16 @@ impl<P: Protocol> Rank<P> {
     /// # Errors
     /// When a packet is impossible; nothing of it was acted upon.
     pub fn event(&mut self, event: Event, out: &mut impl Sink) -> Result<(), ProtocolError> {
+        self.event_inlined(event, out)
+    }
+
+    /// As [`Rank::event`], where the driver knows what the event is: of all that follows from one only this is compiled, and
+    /// no event is made in memory. For an EAGER that saves 25 instructions.
+    ///
+    /// # Errors
+    /// As [`Rank::event`].
+    #[inline(always)]
+    pub fn event_inlined(&mut self, event: Event, out: &mut impl Sink) -> Result<(), ProtocolError> {
         match event {
             Event::Packet { from, context, packet } => self
                 .messages
@@ -82,6 +92,8 @@ impl<P: Protocol> Rank<P> {
                 .map_err(|wrong| ProtocolError { peer: from, wrong })?,
             Event::Written(request) => self.messages.written(request, &self.communicators, out)?,
             Event::Read(request) => self.messages.read(request, &self.communicators, out)?,
+            // No work of a rank is an atomic, so this completes none of its requests.
+            Event::Fetched(..) => {}
             Event::Announce(request) => self.messages.announce(request, out),
             Event::Lost(peer) => self.lose(peer, out),
         }

@@ -3,6 +3,7 @@
 use crate::Status;
 use carrousel_matching::{Context, Handle, RankId};
 use carrousel_rendezvous::{Memory, Packet};
+use carrousel_wire::{Read, Write};
 
 /// Library memory that holds the data of one message which arrived before its receive, named by the
 /// message.
@@ -31,44 +32,24 @@ pub enum Work {
         /// The memory of an eager message.
         data: Option<Memory>,
     },
-    /// Write into a peer's memory, then send `notice` behind it; [`crate::Event::Written`] follows.
+    /// Write into a peer's memory, then send the notice behind it; [`crate::Event::Written`] follows.
     Write {
-        /// The peer whose memory it is.
-        to: RankId,
-        /// In which communicator.
+        /// In which communicator the notice is.
         context: Context,
-        /// Where the data is.
-        from: Memory,
-        /// Where it goes.
-        into: Memory,
-        /// The peer's request that `into` belongs to.
+        /// What to write, and where.
+        write: Write<Packet>,
+        /// The peer's request that the memory belongs to. Only the checker needs to know.
         receive: Handle,
-        /// Bytes.
-        len: u64,
-        /// What to send behind the data.
-        notice: Option<Packet>,
-        /// The request to report.
-        request: Handle,
     },
-    /// Read from a peer's memory, then send `notice` behind it; [`crate::Event::Read`] follows. The notice leaves when the
+    /// Read from a peer's memory, then send the notice behind it; [`crate::Event::Read`] follows. The notice leaves when the
     /// data is there, so the peer may see it before the event is reported here.
     Read {
-        /// The peer whose memory it is.
-        of: RankId,
-        /// In which communicator.
+        /// In which communicator the notice is.
         context: Context,
-        /// Where the data is.
-        from: Memory,
-        /// The peer's request that `from` belongs to.
+        /// What to read, and where.
+        read: Read<Packet>,
+        /// The peer's request that the memory belongs to. Only the checker needs to know.
         send: Handle,
-        /// Where it goes.
-        into: Memory,
-        /// Bytes.
-        len: u64,
-        /// What to send behind the data.
-        notice: Option<Packet>,
-        /// The request to report.
-        request: Handle,
     },
     /// Copy the data of the packet at hand to where its receive wants it.
     Place {

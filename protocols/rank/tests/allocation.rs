@@ -46,11 +46,11 @@ impl<P: Protocol> Ends<P> {
             for work in work.drain(..) {
                 let (packet, event) = match work {
                     Work::Send { context, packet, .. } => (Some((context, packet)), None),
-                    Work::Write { context, notice, request, .. } => {
+                    Work::Write { context, write: Write { notice, request, .. }, .. } => {
                         self.writes += 1;
                         (notice.map(|packet| (context, packet)), Some(Event::Written(request)))
                     }
-                    Work::Read { context, notice, request, .. } => {
+                    Work::Read { context, read: Read { notice, request, .. }, .. } => {
                         (notice.map(|packet| (context, packet)), Some(Event::Read(request)))
                     }
                     _ => (None, None),

@@ -44,8 +44,9 @@ mod window;
 pub mod wire;
 
 pub use adapt::{Adaptation, Fate, Usage};
+pub use carrousel_wire::{Direction, Memory};
 pub use mirror::{AllMirrorRules, Mirror, MirrorReceiver, MirrorRules, MirrorSender};
-pub use packet::{Hint, Lane, LineId, Memory, Packet, Rtr};
+pub use packet::{Hint, LineId, Packet, Rtr};
 pub use published::{
     AllPublishedRules, Published, PublishedReceiver, PublishedRules, PublishedSender, Resume,
 };

@@ -1,17 +1,7 @@
 //! What the two ends of a flow say to each other.
 
 use carrousel_matching::{Handle, Tag, TagSelector};
-
-/// Registered memory of a request, as the other side addresses it. Opaque here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct Memory {
-    /// First byte, in the owner's address space.
-    pub address: u64,
-    /// The key under which it is registered.
-    pub key: u32,
-}
+use carrousel_wire::{Direction, Memory};
 
 /// One announced receive, as both ends name it.
 ///
@@ -165,32 +155,22 @@ pub enum Packet {
     },
 }
 
-/// In which direction of a flow a packet travels. Packets of one lane arrive in the order in which they
-/// were sent; between the lanes of a pair of ranks the protocols rely on no order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Lane {
-    /// From the flow's sender to its receiver.
-    Forward,
-    /// From the flow's receiver to its sender.
-    Back,
-}
-
 impl Packet {
     /// The direction in which this packet travels.
-    pub fn lane(&self) -> Lane {
+    pub fn direction(&self) -> Direction {
         match self {
             Self::Eager { .. }
             | Self::Rts { .. }
             | Self::Fin { .. }
             | Self::RtrAck { .. }
             | Self::Filled { .. }
-            | Self::CancelAck { .. } => Lane::Forward,
+            | Self::CancelAck { .. } => Direction::ToReceiver,
             Self::Rtr(_)
             | Self::Done { .. }
             | Self::RtsAck { .. }
             | Self::Clear { .. }
             | Self::Cancel { .. }
-            | Self::Seen { .. } => Lane::Back,
+            | Self::Seen { .. } => Direction::ToSender,
         }
     }
 

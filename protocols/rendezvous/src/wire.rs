@@ -1,21 +1,19 @@
 //! Packets as bytes.
 //!
-//! A frame is a prefix of four bytes, a body of fixed size for each kind of packet, and behind an EAGER its
-//! data. What few packets have, the 8 bytes that travel with a message and the mask of an RTR, is a word behind
-//! the body, of which the kind says that it is there. All numbers are little-endian; nothing is aligned. Every packet has exactly one encoding: what is
-//! not used is zero, and [`decode`] refuses anything else, so that an extension can give it a meaning.
+//! A frame is the [`Header`] that all protocols share, a body of fixed size for each kind of packet, and behind an EAGER
+//! its data. What few packets have, the 8 bytes that travel with a message and the mask of an RTR, is a word behind
+//! the body, of which the kind says that it is there. All numbers are little-endian; nothing is aligned. Every packet has
+//! exactly one encoding: what is not used is zero, and [`decode`] refuses anything else, so that an extension can give it a
+//! meaning.
+//!
+//! An EAGER is as long as its frame: its body is the tag alone. So of most packets header and body are a half word and
+//! a word, which a transport may carry without a copy, and a driver may read by itself: [`eager`], [`is_eager`].
 
 use crate::{Hint, LineId, Memory, Packet, Rtr};
 use carrousel_matching::{Context, Handle, Tag, TagSelector};
-use core::mem::offset_of;
+use carrousel_wire::{BODY_MAX, Direction, Head, Header, HeaderError, Protocol};
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// The version of this format, the first byte of every frame.
-pub const VERSION: u8 = 3;
-
-/// Bytes of the longest head, data aside.
-pub const HEAD_MAX: usize = size_of::<Prefix>() + size_of::<RtrBody>() + size_of::<U64>();
 
 /// A frame, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,20 +35,23 @@ pub enum WireError {
     Short {
         /// Bytes that are there.
         got: usize,
-        /// Bytes of a head of this kind, of the prefix if the kind is not there.
+        /// Bytes of a head of this kind, of the header if the kind is not there.
         needed: usize,
     },
-    /// Another version of the format.
-    #[error("it has version {0} of the format, not {VERSION}")]
-    Version(u8),
+    /// Its header cannot be read.
+    #[error(transparent)]
+    Header(HeaderError),
     /// There is no such packet.
-    #[error("there is no packet of kind {0}")]
-    Kind(u8),
-    /// The data behind it is not as long as it says.
-    #[error("it has {got} bytes of data, and says {said}")]
+    #[error("there is no packet of kind {kind} {direction}")]
+    Kind {
+        /// The kind that it says it has.
+        kind: u8,
+        /// In which direction it travels.
+        direction: Direction,
+    },
+    /// There are bytes behind a packet that has no data.
+    #[error("it has {got} bytes of data, and its kind has none")]
     Data {
-        /// What the head says; 0 for packets that have none.
-        said: u64,
         /// Bytes that are there.
         got: usize,
     },
@@ -76,15 +77,16 @@ macro_rules! body {
         #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
         #[repr(C)]
         struct $name { $($field: $type),* })*
+        // The longest one, with a word behind it.
+        const _: () = { $(assert!(size_of::<$name>() + size_of::<U64>() <= BODY_MAX, "transports have room for it");)* };
     };
 }
 
 body! {
-    Prefix { version: u8, kind: u8, context: U16 }
     Request { index: U32, generation: U32 }
     Region { address: U64, key: U32 }
     Line { receive: Request, index: U16, unused: U16 }
-    EagerBody { tag: U64, len: U64 }
+    EagerBody { tag: U64 }
     RtsBody { tag: U64, len: U64, send: Request, memory: Region, hint: u8, unused: [u8; 3] }
     /// FIN and RTR-ACK.
     WrittenBody { line: Line, tag: U64, len: U64 }
@@ -97,26 +99,29 @@ body! {
     SeenBody { seen: U32, taken: U64 }
 }
 
-/// The second byte of a frame.
-mod kind {
-    pub(super) const EAGER: u8 = 1;
-    pub(super) const RTS: u8 = 2;
-    pub(super) const FIN: u8 = 3;
-    pub(super) const RTR_ACK: u8 = 4;
-    pub(super) const FILLED: u8 = 5;
-    pub(super) const CANCEL_ACK: u8 = 6;
-    pub(super) const RTR: u8 = 7;
-    pub(super) const DONE: u8 = 8;
-    pub(super) const RTS_ACK: u8 = 9;
-    pub(super) const CLEAR: u8 = 10;
-    pub(super) const CANCEL: u8 = 11;
-    pub(super) const SEEN: u8 = 12;
+/// The kind of a packet and its direction, which its header has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kind(Direction, u8);
+
+impl Kind {
+    const EAGER: Self = Self(Direction::ToReceiver, 1);
+    const RTS: Self = Self(Direction::ToReceiver, 2);
+    const FIN: Self = Self(Direction::ToReceiver, 3);
+    const RTR_ACK: Self = Self(Direction::ToReceiver, 4);
+    const FILLED: Self = Self(Direction::ToReceiver, 5);
+    const CANCEL_ACK: Self = Self(Direction::ToReceiver, 6);
+    const RTR: Self = Self(Direction::ToSender, 1);
+    const DONE: Self = Self(Direction::ToSender, 2);
+    const RTS_ACK: Self = Self(Direction::ToSender, 3);
+    const CLEAR: Self = Self(Direction::ToSender, 4);
+    const CANCEL: Self = Self(Direction::ToSender, 5);
+    const SEEN: Self = Self(Direction::ToSender, 6);
     /// Added to the kind: a word is behind the body. That of an RTR is its mask, that of a message its 8 bytes.
-    pub(super) const WITH_WORD: u8 = 0x80;
+    const WITH_WORD: u8 = Header::KIND_FLAG;
 
     /// Whether packets of this kind may have a word behind the body.
-    pub(super) const fn may_have_word(kind: u8) -> bool {
-        matches!(kind, EAGER | RTS | FIN | RTR_ACK | RTR)
+    const fn may_have_word(self) -> bool {
+        matches!(self, Self::EAGER | Self::RTS | Self::FIN | Self::RTR_ACK | Self::RTR)
     }
 }
 
@@ -159,42 +164,35 @@ impl TryFrom<Line> for LineId {
     }
 }
 
-/// The head of a packet, into `head`; returns how many bytes it has. The data of an EAGER goes behind it.
-pub fn encode(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> usize {
-    let len = encode_body(context, packet, head);
-    match word_of(packet) {
-        None => len,
-        Some(word) => append(word, len, head),
-    }
-}
-
-/// Puts the word behind the body of a head of `len` bytes. Returns how many it has then.
-#[cold]
-fn append(word: u64, len: usize, head: &mut [u8; HEAD_MAX]) -> usize {
-    let end = len + size_of::<U64>();
-    head[offset_of!(Prefix, kind)] |= kind::WITH_WORD;
-    head[len..end].copy_from_slice(U64::new(word).as_bytes());
-    end
-}
-
+/// The header of an EAGER without 8 bytes beside its own. Its body is its tag, in 8 bytes.
 #[inline]
-fn encode_body(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> usize {
-    let mut put = |kind: u8, body: &[u8]| {
-        let prefix = Prefix { version: VERSION, kind, context: context.0.into() };
-        let (front, rest) = head.split_at_mut(size_of::<Prefix>());
-        front.copy_from_slice(prefix.as_bytes());
-        rest[..body.len()].copy_from_slice(body);
-        size_of::<Prefix>() + body.len()
+pub const fn eager(context: Context) -> Header {
+    const EAGER: Header = Header::new(Protocol::Messages, Kind::EAGER.0, Kind::EAGER.1, Context(0));
+    EAGER.with_context(context)
+}
+
+/// Whether the header is that of an EAGER without 8 bytes beside its own, of any communicator.
+#[inline]
+pub const fn is_eager(header: Header) -> bool {
+    header.is_like(eager(Context(0)))
+}
+
+/// The head of a packet. The data of an EAGER goes behind it.
+#[inline]
+pub fn encode(context: Context, packet: &Packet) -> Head {
+    let word = word_of(packet).map(U64::new);
+    let flag = if word.is_some() { Kind::WITH_WORD } else { 0 };
+    let word: &[u8] = word.as_ref().map_or(&[], IntoBytes::as_bytes);
+    let head = |Kind(direction, kind): Kind, body: &[u8]| {
+        Head::new(Header::new(Protocol::Messages, direction, kind | flag, context), [body, word])
     };
-    let written = |line: LineId, tag: Tag, len: u64| WrittenBody {
-        line: line.into(),
-        tag: tag.0.into(),
-        len: len.into(),
+    let request = |kind, request: Handle| head(kind, RequestBody { request: request.into() }.as_bytes());
+    let line = |kind, line: LineId| head(kind, LineBody { line: line.into() }.as_bytes());
+    let written = |kind, line: LineId, tag: Tag, len: u64| {
+        head(kind, WrittenBody { line: line.into(), tag: tag.0.into(), len: len.into() }.as_bytes())
     };
     match *packet {
-        Packet::Eager { tag, len, .. } => {
-            put(kind::EAGER, EagerBody { tag: tag.0.into(), len: len.into() }.as_bytes())
-        }
+        Packet::Eager { tag, .. } => head(Kind::EAGER, EagerBody { tag: tag.0.into() }.as_bytes()),
         Packet::Rts { tag, len, send, memory, hint, .. } => {
             let hint = match hint {
                 Hint::None => 0,
@@ -204,12 +202,12 @@ fn encode_body(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> 
             };
             let (tag, len) = (tag.0.into(), len.into());
             let body = RtsBody { tag, len, send: send.into(), memory: memory.into(), hint, unused: [0; 3] };
-            put(kind::RTS, body.as_bytes())
+            head(Kind::RTS, body.as_bytes())
         }
-        Packet::Fin { line, tag, len, .. } => put(kind::FIN, written(line, tag, len).as_bytes()),
-        Packet::RtrAck { line, tag, len, .. } => put(kind::RTR_ACK, written(line, tag, len).as_bytes()),
-        Packet::Filled { receive } => put(kind::FILLED, RequestBody { request: receive.into() }.as_bytes()),
-        Packet::CancelAck { line } => put(kind::CANCEL_ACK, LineBody { line: line.into() }.as_bytes()),
+        Packet::Fin { line, tag, len, .. } => written(Kind::FIN, line, tag, len),
+        Packet::RtrAck { line, tag, len, .. } => written(Kind::RTR_ACK, line, tag, len),
+        Packet::Filled { receive } => request(Kind::FILLED, receive),
+        Packet::CancelAck { line: id } => line(Kind::CANCEL_ACK, id),
         Packet::Rtr(rtr) => {
             let body = RtrBody {
                 tag: rtr.tag.tag().0.into(),
@@ -220,17 +218,17 @@ fn encode_body(context: Context, packet: &Packet, head: &mut [u8; HEAD_MAX]) -> 
                 len: rtr.len.into(),
                 memory: rtr.memory.into(),
             };
-            put(kind::RTR, body.as_bytes())
+            head(Kind::RTR, body.as_bytes())
         }
-        Packet::Done { send } => put(kind::DONE, RequestBody { request: send.into() }.as_bytes()),
-        Packet::RtsAck { send } => put(kind::RTS_ACK, RequestBody { request: send.into() }.as_bytes()),
+        Packet::Done { send } => request(Kind::DONE, send),
+        Packet::RtsAck { send } => request(Kind::RTS_ACK, send),
         Packet::Clear { send, receive, len, memory } => {
             let (send, receive) = (send.into(), receive.into());
-            put(kind::CLEAR, ClearBody { send, receive, len: len.into(), memory: memory.into() }.as_bytes())
+            head(Kind::CLEAR, ClearBody { send, receive, len: len.into(), memory: memory.into() }.as_bytes())
         }
-        Packet::Cancel { line } => put(kind::CANCEL, LineBody { line: line.into() }.as_bytes()),
+        Packet::Cancel { line: id } => line(Kind::CANCEL, id),
         Packet::Seen { seen, taken } => {
-            put(kind::SEEN, SeenBody { seen: seen.into(), taken: taken.into() }.as_bytes())
+            head(Kind::SEEN, SeenBody { seen: seen.into(), taken: taken.into() }.as_bytes())
         }
     }
 }
@@ -253,78 +251,81 @@ fn word_of(packet: &Packet) -> Option<u64> {
 /// # Errors
 /// When the bytes are not exactly one frame.
 pub fn decode(bytes: &[u8]) -> Result<Frame<'_>, WireError> {
-    let Head { context, packet, len } = decode_head(bytes, bytes.len())?;
-    Ok(Frame { context, packet, data: &bytes[len..] })
+    let Some((header, rest)) = bytes.split_first_chunk() else {
+        return Err(WireError::Short { got: bytes.len(), needed: Header::LEN });
+    };
+    let header = Header::from_bytes(*header);
+    let Decoded { packet, body } = decode_body(header, rest, rest.len())?;
+    Ok(Frame { context: header.context(), packet, data: &rest[body..] })
 }
 
-/// The head of a frame.
+/// A packet, and where its data begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// The communicator.
-    pub context: Context,
+pub struct Decoded {
     /// The packet.
     pub packet: Packet,
-    /// Bytes of the head: the data of an EAGER begins behind them.
-    pub len: usize,
+    /// Bytes of its body: the data of an EAGER begins behind them.
+    pub body: usize,
 }
 
-/// Takes the head of a frame of `total` bytes apart, whose data lies elsewhere: of `bytes`, which are its
-/// first ones, [`HEAD_MAX`] are enough.
+/// Takes a frame apart that has `total` bytes behind its header and whose data lies elsewhere: of `bytes`, which are the
+/// first ones, [`BODY_MAX`] are enough.
 ///
 /// # Errors
 /// When no frame of this length begins like that.
 #[inline]
-pub fn decode_head(bytes: &[u8], total: usize) -> Result<Head, WireError> {
-    let (prefix, rest) = take::<Prefix>(bytes, 0)?;
-    if prefix.version != VERSION {
-        return Err(WireError::Version(prefix.version));
+pub fn decode_body(header: Header, bytes: &[u8], total: usize) -> Result<Decoded, WireError> {
+    let Protocol::Messages = header.protocol().map_err(WireError::Header)?;
+    let (mut packet, rest) = packet(header, bytes)?;
+    let body = bytes.len() - rest.len();
+    let got = total.saturating_sub(body);
+    match &mut packet {
+        Packet::Eager { len, .. } => *len = got as u64,
+        _ if got > 0 => return Err(WireError::Data { got }),
+        _ => {}
     }
-    let (packet, rest) = packet(prefix.kind, rest)?;
-    let len = bytes.len() - rest.len();
-    let said = if let Packet::Eager { len, .. } = packet { len } else { 0 };
-    let got = total.saturating_sub(len);
-    if said != got as u64 {
-        return Err(WireError::Data { said, got });
-    }
-    Ok(Head { context: Context(prefix.context.get()), packet, len })
+    Ok(Decoded { packet, body })
 }
 
 #[inline]
-fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
-    let own = kind & !kind::WITH_WORD;
-    let has_word = own != kind;
-    if has_word && !kind::may_have_word(own) {
-        return Err(WireError::Kind(kind));
+fn packet(header: Header, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
+    let (direction, kind) = (header.direction(), header.kind());
+    let own = Kind(direction, kind & !Kind::WITH_WORD);
+    let has_word = own.1 != kind;
+    let unknown = WireError::Kind { kind, direction };
+    if has_word && !own.may_have_word() {
+        return Err(unknown);
     }
     // The word behind a body, and what is behind that.
     let word = |rest, body: usize| {
         if !has_word {
             return Ok((None, rest));
         }
-        let (word, rest) = take::<U64>(rest, size_of::<Prefix>() + body)?;
+        let (word, rest) = take::<U64>(rest, Header::LEN + body)?;
         Ok((Some(word.get()), rest))
     };
     let request = || {
-        let (body, data) = take::<RequestBody>(bytes, size_of::<Prefix>())?;
+        let (body, data) = take::<RequestBody>(bytes, Header::LEN)?;
         Ok((Handle::from(body.request), data))
     };
     let line = || {
-        let (body, data) = take::<LineBody>(bytes, size_of::<Prefix>())?;
+        let (body, data) = take::<LineBody>(bytes, Header::LEN)?;
         Ok((LineId::try_from(body.line)?, data))
     };
     let written = || {
-        let (body, rest) = take::<WrittenBody>(bytes, size_of::<Prefix>())?;
+        let (body, rest) = take::<WrittenBody>(bytes, Header::LEN)?;
         let (data, rest) = word(rest, size_of::<WrittenBody>())?;
         Ok((LineId::try_from(body.line)?, Tag(body.tag.get()), data, body.len.get(), rest))
     };
     Ok(match own {
-        kind::EAGER => {
-            let (body, rest) = take::<EagerBody>(bytes, size_of::<Prefix>())?;
+        Kind::EAGER => {
+            let (body, rest) = take::<EagerBody>(bytes, Header::LEN)?;
             let (data, rest) = word(rest, size_of::<EagerBody>())?;
-            (Packet::Eager { tag: Tag(body.tag.get()), data, len: body.len.get() }, rest)
+            // As long as its frame, which the caller knows.
+            (Packet::Eager { tag: Tag(body.tag.get()), data, len: 0 }, rest)
         }
-        kind::RTS => {
-            let (body, rest) = take::<RtsBody>(bytes, size_of::<Prefix>())?;
+        Kind::RTS => {
+            let (body, rest) = take::<RtsBody>(bytes, Header::LEN)?;
             body.unused.into_iter().try_for_each(|byte| zero(byte.into()))?;
             let hint = match body.hint {
                 0 => Hint::None,
@@ -337,24 +338,24 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
             let (send, memory) = (body.send.into(), body.memory.into());
             (Packet::Rts { tag: Tag(body.tag.get()), data, len: body.len.get(), send, memory, hint }, rest)
         }
-        kind::FIN => {
+        Kind::FIN => {
             let (line, tag, data, len, rest) = written()?;
             (Packet::Fin { line, tag, data, len }, rest)
         }
-        kind::RTR_ACK => {
+        Kind::RTR_ACK => {
             let (line, tag, data, len, rest) = written()?;
             (Packet::RtrAck { line, tag, data, len }, rest)
         }
-        kind::FILLED => {
+        Kind::FILLED => {
             let (receive, data) = request()?;
             (Packet::Filled { receive }, data)
         }
-        kind::CANCEL_ACK => {
+        Kind::CANCEL_ACK => {
             let (line, data) = line()?;
             (Packet::CancelAck { line }, data)
         }
-        kind::RTR => {
-            let (body, rest) = take::<RtrBody>(bytes, size_of::<Prefix>())?;
+        Kind::RTR => {
+            let (body, rest) = take::<RtrBody>(bytes, Header::LEN)?;
             zero(body.unused.get())?;
             let (ignore, rest) = word(rest, size_of::<RtrBody>())?;
             let tag = selector(body.tag.get(), ignore)?;
@@ -368,29 +369,29 @@ fn packet(kind: u8, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
             };
             (Packet::Rtr(rtr), rest)
         }
-        kind::DONE => {
+        Kind::DONE => {
             let (send, data) = request()?;
             (Packet::Done { send }, data)
         }
-        kind::RTS_ACK => {
+        Kind::RTS_ACK => {
             let (send, data) = request()?;
             (Packet::RtsAck { send }, data)
         }
-        kind::CLEAR => {
-            let (body, data) = take::<ClearBody>(bytes, size_of::<Prefix>())?;
+        Kind::CLEAR => {
+            let (body, data) = take::<ClearBody>(bytes, Header::LEN)?;
             let (send, receive) = (body.send.into(), body.receive.into());
             let packet = Packet::Clear { send, receive, len: body.len.get(), memory: body.memory.into() };
             (packet, data)
         }
-        kind::CANCEL => {
+        Kind::CANCEL => {
             let (line, data) = line()?;
             (Packet::Cancel { line }, data)
         }
-        kind::SEEN => {
-            let (body, data) = take::<SeenBody>(bytes, size_of::<Prefix>())?;
+        Kind::SEEN => {
+            let (body, data) = take::<SeenBody>(bytes, Header::LEN)?;
             (Packet::Seen { seen: body.seen.get(), taken: body.taken.get() }, data)
         }
-        _ => return Err(WireError::Kind(kind)),
+        _ => return Err(unknown),
     })
 }
 
@@ -421,6 +422,7 @@ mod tests {
     use super::*;
     use alloc::vec;
     use alloc::vec::Vec;
+    use carrousel_wire::VERSION;
     use proptest::prelude::*;
 
     fn handle() -> impl Strategy<Value = Handle> {
@@ -474,17 +476,20 @@ mod tests {
         ]
     }
 
-    fn kinds() -> impl Strategy<Value = u8> {
+    fn kinds() -> impl Strategy<Value = Kind> {
         let with_word =
-            prop::sample::select(&[kind::EAGER, kind::RTS, kind::FIN, kind::RTR_ACK, kind::RTR][..]);
-        prop_oneof![12 => 1..13_u8, 5 => with_word.prop_map(|kind| kind | kind::WITH_WORD)]
+            prop::sample::select(&[Kind::EAGER, Kind::RTS, Kind::FIN, Kind::RTR_ACK, Kind::RTR][..]);
+        let direction = prop::sample::select(&[Direction::ToReceiver, Direction::ToSender][..]);
+        prop_oneof![
+            12 => (direction, 1..7_u8).prop_map(|(direction, kind)| Kind(direction, kind)),
+            5 => with_word.prop_map(|Kind(direction, kind)| Kind(direction, kind | Kind::WITH_WORD)),
+        ]
     }
 
     fn frame(context: Context, packet: &Packet) -> Vec<u8> {
-        let mut head = [0xEE; HEAD_MAX];
-        let len = encode(context, packet, &mut head);
         let data = if let Packet::Eager { len, .. } = packet { *len as usize } else { 0 };
-        head[..len].iter().copied().chain((0..data).map(|at| at as u8)).collect()
+        let head = encode(context, packet);
+        head.as_bytes().iter().copied().chain((0..data).map(|at| at as u8)).collect()
     }
 
     proptest! {
@@ -498,38 +503,63 @@ mod tests {
         #[test]
         fn a_frame_has_its_length(packet in a_packet(), cut in any::<prop::sample::Index>()) {
             let mut bytes = frame(Context::MESSAGES, &packet);
-            let short = decode(&bytes[..cut.index(bytes.len())]);
-            prop_assert!(matches!(short, Err(WireError::Short { .. } | WireError::Data { .. })), "{short:?}");
+            let head = encode(Context::MESSAGES, &packet).as_bytes().len();
+            let short = decode(&bytes[..cut.index(head)]);
+            prop_assert!(matches!(short, Err(WireError::Short { .. })), "{short:?}");
             bytes.push(0);
-            let long = decode(&bytes);
-            prop_assert!(matches!(long, Err(WireError::Data { .. })), "{long:?}");
+            let long = decode(&bytes).map(|frame| frame.packet);
+            match packet {
+                Packet::Eager { tag, data, len } => {
+                    prop_assert_eq!(long, Ok(Packet::Eager { tag, data, len: len + 1 }));
+                }
+                _ => prop_assert_eq!(long, Err(WireError::Data { got: 1 })),
+            }
+        }
+
+        #[test]
+        fn a_packet_travels_in_its_direction(context in any::<u16>(), packet in a_packet()) {
+            let header = encode(Context(context), &packet).header();
+            prop_assert_eq!(header.direction(), packet.direction());
+            prop_assert_eq!(header.context(), Context(context));
+        }
+
+        #[test]
+        fn most_eagers_are_known_by_their_header(context in any::<u16>(), packet in a_packet()) {
+            let head = encode(Context(context), &packet);
+            let Packet::Eager { tag, data: None, .. } = packet else {
+                prop_assert!(!is_eager(head.header()));
+                return Ok(());
+            };
+            prop_assert_eq!(head.header(), eager(Context(context)));
+            prop_assert!(is_eager(head.header()));
+            prop_assert_eq!(head.body(), tag.0.to_le_bytes());
         }
 
         #[test]
         fn a_packet_has_one_encoding(kind in kinds(), bytes in prop::collection::vec(any::<u8>(), 100)) {
             // Bytes of the kind's head, and where in it is what means nothing.
-            let own = kind & !kind::WITH_WORD;
+            let own = Kind(kind.0, kind.1 & !Kind::WITH_WORD);
             let (body, unused) = match own {
-                kind::EAGER => (20, 0..0),
-                kind::RTS => (44, 41..44),
-                kind::FIN | kind::RTR_ACK => (32, 14..16),
-                kind::RTR => (48, 18..20),
-                kind::CLEAR => (40, 0..0),
-                kind::CANCEL | kind::CANCEL_ACK => (16, 14..16),
-                kind::SEEN => (16, 0..0),
+                Kind::EAGER => (12, 0..0),
+                Kind::RTS => (44, 41..44),
+                Kind::FIN | Kind::RTR_ACK => (32, 14..16),
+                Kind::RTR => (48, 18..20),
+                Kind::CLEAR => (40, 0..0),
+                Kind::CANCEL | Kind::CANCEL_ACK => (16, 14..16),
+                Kind::SEEN => (16, 0..0),
                 _ => (12, 0..0),
             };
             let mut bytes = bytes;
             let len = body + if kind == own { 0 } else { 8 };
-            let data = if own == kind::EAGER { 5 } else { 0 };
+            let data = if own == Kind::EAGER { 5 } else { 0 };
             bytes.truncate(len + data);
-            (bytes[0], bytes[1]) = (VERSION, kind);
+            let context = Context(u16::from_le_bytes([bytes[2], bytes[3]]));
+            bytes[..4].copy_from_slice(&Header::new(Protocol::Messages, kind.0, kind.1, context).to_bytes());
             unused.for_each(|at| bytes[at] = 0);
             match own {
-                kind::EAGER => bytes[12..20].copy_from_slice(&5_u64.to_le_bytes()),
-                kind::RTS => bytes[40] %= 4,
+                Kind::RTS => bytes[40] %= 4,
                 // Of a byte at least one bit is ignored, which the tag must not have.
-                kind::RTR if kind != own => {
+                Kind::RTR if kind != own => {
                     bytes[48] |= 1;
                     (0..8).for_each(|at| bytes[4 + at] &= !bytes[48 + at]);
                 }
@@ -538,49 +568,54 @@ mod tests {
             let decoded = decode(&bytes);
             prop_assert!(decoded.is_ok(), "{decoded:?}");
             if let Ok(decoded) = decoded {
-                let mut head = [0; HEAD_MAX];
-                let len = encode(decoded.context, &decoded.packet, &mut head);
-                prop_assert_eq!([&head[..len], decoded.data].concat(), bytes);
+                let head = encode(decoded.context, &decoded.packet);
+                prop_assert_eq!([head.as_bytes(), decoded.data].concat(), bytes);
             }
         }
     }
 
     #[test]
     fn what_is_no_frame_is_told() {
+        const FIRST: u8 = VERSION << 3;
+        const BACK: u8 = 0x80;
         let done = Packet::Done { send: Handle { index: 3, generation: 1 } };
         let good = frame(Context::MESSAGES, &done);
-        assert_eq!(good, [VERSION, 8, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(good, [FIRST, BACK | 2, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0]);
         let with = |at: usize, byte: u8| {
             let mut bytes = good.clone();
             bytes[at] = byte;
             decode(&bytes).map(|frame| frame.packet)
         };
-        assert_eq!(with(0, 1), Err(WireError::Version(1)));
-        assert_eq!(with(1, 0), Err(WireError::Kind(0)));
-        assert_eq!(with(1, 13), Err(WireError::Kind(13)));
-        assert_eq!(with(1, 8 | 0x80), Err(WireError::Kind(0x88)));
+        let kind = |direction, kind| Err(WireError::Kind { kind, direction });
+        assert_eq!(with(0, 3), Err(WireError::Header(HeaderError::Version(0))));
+        assert_eq!(with(0, FIRST | 1), Err(WireError::Header(HeaderError::Protocol(1))));
+        assert_eq!(with(1, BACK), kind(Direction::ToSender, 0));
+        assert_eq!(with(1, BACK | 7), kind(Direction::ToSender, 7));
+        assert_eq!(with(1, 7), kind(Direction::ToReceiver, 7));
+        assert_eq!(with(1, BACK | Kind::WITH_WORD | 2), kind(Direction::ToSender, Kind::WITH_WORD | 2));
         assert_eq!(decode(&good[..3]), Err(WireError::Short { got: 3, needed: 4 }));
         assert_eq!(decode(&good[..11]), Err(WireError::Short { got: 11, needed: 12 }));
         let mut masked = [0; 56];
-        (masked[0], masked[1], masked[4]) = (VERSION, kind::RTR | kind::WITH_WORD, 3);
+        (masked[0], masked[1], masked[4]) = (FIRST, BACK | Kind::WITH_WORD | 1, 3);
         assert_eq!(decode(&masked), Err(WireError::Mask { tag: 3, ignore: 0 }));
         masked[48] = 2;
         assert_eq!(decode(&masked), Err(WireError::Mask { tag: 3, ignore: 2 }));
         masked[48] = 4;
         assert!(decode(&masked).is_ok());
         assert_eq!(decode(&masked[..55]), Err(WireError::Short { got: 55, needed: 56 }));
-        let cancel = [VERSION, 11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
+        let cancel = [FIRST, BACK | 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0];
         assert_eq!(decode(&cancel), Err(WireError::Unused));
         let mut rts = [0; 44];
-        (rts[0], rts[1], rts[40]) = (VERSION, 2, 4);
+        (rts[0], rts[1], rts[40]) = (FIRST, 2, 4);
         assert_eq!(decode(&rts), Err(WireError::Hint(4)));
+        let unknown = WireError::Kind { kind: 7, direction: Direction::ToSender };
+        assert_eq!(alloc::format!("{unknown}"), "there is no packet of kind 7 to the sender");
     }
 
     #[test]
     fn heads_are_small() {
         let sizes =
             [size_of::<EagerBody>(), size_of::<RtsBody>(), size_of::<RtrBody>(), size_of::<ClearBody>()];
-        assert_eq!(sizes.map(|body| size_of::<Prefix>() + body), [20, 44, 48, 40]);
-        assert!(sizes.iter().all(|body| size_of::<Prefix>() + body <= HEAD_MAX));
+        assert_eq!(sizes.map(|body| Header::LEN + body), [12, 44, 48, 40]);
     }
 }

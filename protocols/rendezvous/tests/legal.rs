@@ -48,7 +48,12 @@ fn sending<P: Protocol>() {
         }
     };
     legal(|sender| sender.eager(TAG, SEND), &[Message::NotUnderWay]);
-    legal(|sender| drop(rendezvous(sender)), &[Message::NotUnderWay]);
+    legal(
+        |sender| {
+            rendezvous(sender);
+        },
+        &[Message::NotUnderWay],
+    );
     legal(|sender| sender.answered(SEND), &[Message::Offered]);
     legal(|sender| sender.finished(SEND), &[Message::Offered, Message::Written]);
     let twice = |sender: &mut P::Sender| (0..2).for_each(|_| sender.finished(SEND));
@@ -65,7 +70,9 @@ fn receiving<P: Protocol>() {
     };
     let unused = Matched { tag: TAG, fate: Fate::Dropped, announced: false, exempt: false };
     let taken = Matched { announced: true, ..unused };
-    assert!(!is_refused(|| drop(P::Receiver::default().matched(&unused))));
+    assert!(!is_refused(|| {
+        P::Receiver::default().matched(&unused);
+    }));
     legal(|receiver| receiver.announced(1), [true, true]);
     legal(|receiver| receiver.announced(0), [false, false]);
     legal(|receiver| receiver.withdrawn(), [false, true]);
@@ -80,7 +87,13 @@ fn receiving<P: Protocol>() {
         if announced {
             receiver.announced(1);
         }
-        assert_eq!(is_refused(|| drop(receiver.matched(&matched))), !is_legal, "{matched:?}");
+        assert_eq!(
+            is_refused(|| {
+                receiver.matched(&matched);
+            }),
+            !is_legal,
+            "{matched:?}"
+        );
     }
 }
 

@@ -7,10 +7,10 @@
 //! would wait for answers behind each other's.
 
 use super::frames::{self, WireMemory};
-use super::outbound::{Completion, Out};
+use super::outbound::Out;
 use super::peer::Peer;
 use crate::Frame;
-use carrousel_transport::{Atomic, AtomicOp, Handle, Memory, Regions};
+use carrousel_transport::{Arrival, Atomic, AtomicOp, Handle, Memory, Regions};
 use std::collections::VecDeque;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -116,7 +116,7 @@ impl PendingAtomics {
 
 impl Out {
     pub(super) fn post_atomic(&mut self, atomic: &Atomic) {
-        let failed = Completion::Fetched(atomic.request, 0);
+        let failed = Arrival::Fetched(atomic.request, 0);
         let Some(local_rank) = self.connected(atomic.to) else { return self.completions.push_back(failed) };
         if !atomic.is_aligned() {
             // The peer would refuse it, and say nothing to this process.
@@ -164,7 +164,7 @@ impl Out {
         let request = Handle { index: reply.index.get(), generation: reply.generation.get() };
         let is_answer = self.peer_mut(local_rank).is_some_and(|peer| peer.atomics.answered(request));
         if is_answer {
-            self.completions.push_back(Completion::Fetched(request, reply.found.get()));
+            self.completions.push_back(Arrival::Fetched(request, reply.found.get()));
             self.ask_for_atomics(local_rank);
         }
         is_answer

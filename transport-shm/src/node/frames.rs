@@ -1,27 +1,12 @@
 //! The frames of a ring: packets, and, where memory cannot be copied directly, fragments of messages.
+//!
+//! A frame's tag is the header of a packet, and the frame its body and data; or the tag is one of those below, which no
+//! header is.
 
 use crate::Frame;
-use carrousel_transport::{Context, Handle, Memory, Payload};
+use carrousel_transport::{BODY_MAX, Handle, Header, Memory, Payload};
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// A packet as `carrousel_transport::wire` has it, and the data of an EAGER: of one with 8 bytes beside them.
-pub(super) const PACKET: u32 = 1;
-/// An EAGER without 8 bytes beside its own, in the lower half of the frame's tag. Most frames are EAGERs, so the head is only a word, the message's tag;
-/// the upper half of the frame's tag is the communicator, and the rest of the frame is the data.
-pub(super) const EAGER: u32 = 4;
-
-/// The tag of the frame of an EAGER.
-#[inline]
-pub(super) const fn eager(context: Context) -> u32 {
-    EAGER | (context.0 as u32) << 16
-}
-
-/// The communicator of an EAGER, if the frame is one.
-#[inline]
-pub(super) const fn eager_context(frame: u32) -> Option<Context> {
-    if frame as u16 as u32 == EAGER { Some(Context((frame >> 16) as u16)) } else { None }
-}
 
 /// A [`Fragment`], and its bytes.
 pub(super) const FRAGMENT: u32 = 2;
@@ -29,6 +14,12 @@ pub(super) const FRAGMENT: u32 = 2;
 pub(super) const GET_REQUEST: u32 = 3;
 /// A [`HelpRequest`].
 pub(super) const HELP_REQUEST: u32 = 5;
+
+const _: () = {
+    assert!(Header::is_transports_own(FRAGMENT), "it is no packet");
+    assert!(Header::is_transports_own(GET_REQUEST), "it is no packet");
+    assert!(Header::is_transports_own(HELP_REQUEST), "it is no packet");
+};
 
 /// A [`Memory`], as bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -158,21 +149,27 @@ pub(super) fn head<T: FromBytes + IntoBytes>(frame: &Frame<'_>) -> Option<T> {
     Some(head)
 }
 
-/// The data of a packet, which is still in the ring.
-pub(super) struct Data<'a> {
-    pub(super) frame: &'a Frame<'a>,
-    /// Where the data begins in the frame, in bytes.
-    pub(super) at: usize,
-}
-
-impl Payload for Data<'_> {
+/// A frame whose tag is a header: its bytes, which are still in the ring, are what is behind it.
+impl Payload for Frame<'_> {
     #[inline]
     fn len(&self) -> usize {
-        self.frame.len() - self.at
+        self.len()
     }
 
     #[inline]
-    fn copy_to(&self, into: &mut [u8]) {
-        self.frame.copy_to(self.at, into);
+    fn first_word(&self) -> Option<u64> {
+        (self.len() >= size_of::<u64>()).then(|| self.first_word())
+    }
+
+    #[inline]
+    fn first<'a>(&'a self, room: &'a mut [u8; BODY_MAX]) -> &'a [u8] {
+        let first = &mut room[..self.len().min(BODY_MAX)];
+        self.copy_to(0, first);
+        first
+    }
+
+    #[inline]
+    fn copy_to(&self, at: usize, into: &mut [u8]) {
+        self.copy_to(at, into);
     }
 }

@@ -35,17 +35,15 @@ pub use memory::MemoryShortageError;
 pub use outbound::Out;
 
 use self::atomics::{ATOMIC_REPLY, ATOMIC_REQUEST};
-use self::frames::{Data, FRAGMENT, Fragment, GET_REQUEST, GetRequest, HELP_REQUEST, PACKET};
+use self::frames::{FRAGMENT, Fragment, GET_REQUEST, GetRequest, HELP_REQUEST};
 use self::local_ranks::LocalRanks;
 use self::memory::Budget;
-use self::outbound::Completion;
 use crate::announce::Listener;
 use crate::doorbell;
 use crate::segment::Word;
 use crate::sync::{Ordering, Sound};
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
-use carrousel_transport::wire::{HEAD_MAX, Head, decode_head};
-use carrousel_transport::{Arrival, Handler, Packet, Payload, RankId, Regions, Tag, Transport};
+use carrousel_transport::{Arrival, HEAD_MAX, Handler, Header, RankId, Regions, Transport};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 use thiserror::Error;
@@ -134,7 +132,7 @@ impl Node {
         }
     }
 
-    /// The most data, in bytes, that an EAGER can have.
+    /// The most data, in bytes, that a packet can have.
     pub fn largest_eager(&self) -> u64 {
         largest(self.segment.layout().capacity()).saturating_sub(HEAD_MAX) as u64
     }
@@ -174,25 +172,25 @@ impl Node {
     /// system, cannot ring the [doorbell](crate::doorbell).
     ///
     /// A peer's end, and that it has finished, are no arrivals: [`Node::check`] is to be called now and then all the same.
-    pub fn sleep(&mut self, handler: &mut impl Handler<Out>, timeout: Duration) -> usize {
+    pub fn sleep(&mut self, now: Duration, handler: &mut impl Handler<Out>, timeout: Duration) -> usize {
         if !self.out.rings_doorbells || self.out.is_waiting() {
-            return self.poll_aside(handler);
+            return self.poll_aside(now, handler);
         }
         let doorbell = self.segment.doorbell();
         doorbell::fall_asleep::<Sound>(&doorbell);
-        let taken = self.poll_aside(handler);
+        let taken = self.poll_aside(now, handler);
         let ringers = self.segment.ringers().load(Ordering::Relaxed);
         if taken == 0 && !self.out.is_waiting() && ringers >= self.inbound.len() as u64 {
             doorbell.wait_while(doorbell::SLEEPS, timeout);
         }
         doorbell::wake_up(&doorbell);
-        if taken > 0 { taken } else { self.poll_aside(handler) }
+        if taken > 0 { taken } else { self.poll_aside(now, handler) }
     }
 
     /// [`Transport::poll`], of which one copy is enough where this process sleeps anyway.
     #[inline(never)]
-    fn poll_aside(&mut self, handler: &mut impl Handler<Out>) -> usize {
-        self.poll(handler)
+    fn poll_aside(&mut self, now: Duration, handler: &mut impl Handler<Out>) -> usize {
+        self.poll(now, handler)
     }
 
     /// Whether [`Node::sleep`] can block at all.
@@ -303,12 +301,7 @@ impl Out {
         for _ in 0..self.completions.len() {
             let Some(completion) = self.completions.pop_front() else { break };
             count += 1;
-            let arrival = match completion {
-                Completion::Written(request) => Arrival::Written(request),
-                Completion::Read(request) => Arrival::Read(request),
-                Completion::Fetched(request, found) => Arrival::Fetched(request, found),
-            };
-            handler.arrival(arrival, &[] as &[u8], self);
+            handler.arrival(completion, &[] as &[u8], self);
         }
         count
     }
@@ -337,48 +330,28 @@ fn handle_frame<H: Handler<Out>>(
     handler: &mut H,
     out: &mut Out,
 ) -> bool {
-    if let Some(context) = frames::eager_context(frame.tag()) {
-        let at = size_of::<u64>();
-        if frame.len() < at {
-            return false;
-        }
-        let tag = Tag(frame.first_word());
-        let packet = Packet::Eager { tag, data: None, len: (frame.len() - at) as u64 };
-        let from = origin.0;
-        handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame, at }, out);
-        return true;
+    if Header::is_transports_own(frame.tag()) {
+        return handle_own_frame(frame, origin, handler, out);
     }
-    handle_other_frame(frame, origin, handler, out)
+    let packet = Header::from_bits(frame.tag());
+    handler.arrival(Arrival::Packet { from: origin.0, context: packet.context(), packet }, frame, out);
+    true
 }
 
-/// Handles a frame other than that of most EAGERs.
+/// Handles a frame that is no packet.
 #[inline(never)]
-fn handle_other_frame<H: Handler<Out>>(
+fn handle_own_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
-    (from, local_rank, ring_memory): (RankId, usize, &Ring),
+    (_, local_rank, ring_memory): (RankId, usize, &Ring),
     handler: &mut H,
     out: &mut Out,
 ) -> bool {
-    match frame.tag() {
-        PACKET => {}
-        HELP_REQUEST => {
-            let helped =
-                cooperative_copy::help(frame, out.direct_to(local_rank), ring_memory, handler.regions());
-            out.helped += helped.unwrap_or(0);
-            return helped.is_some();
-        }
-        _ => return handle_data_frame(frame, local_rank, handler, out),
+    if frame.tag() != HELP_REQUEST {
+        return handle_data_frame(frame, local_rank, handler, out);
     }
-    let mut head = [0; HEAD_MAX];
-    let len = frame.len().min(HEAD_MAX);
-    frame.copy_to(0, &mut head[..len]);
-    match decode_head(&head[..len], frame.len()) {
-        Ok(Head { context, packet, len: at }) if !matches!(packet, Packet::Eager { data: None, .. }) => {
-            handler.arrival(Arrival::Packet { from, context, packet }, &Data { frame, at }, out);
-            true
-        }
-        _ => false,
-    }
+    let helped = cooperative_copy::help(frame, out.direct_to(local_rank), ring_memory, handler.regions());
+    out.helped += helped.unwrap_or(0);
+    helped.is_some()
 }
 
 /// Handles a frame that is part of a write, a read or an atomic.
@@ -392,10 +365,10 @@ fn handle_data_frame<H: Handler<Out>>(
     match frame.tag() {
         FRAGMENT => {
             let Some(fragment) = frames::head::<Fragment>(frame) else { return false };
-            let data = Data { frame, at: size_of::<Fragment>() };
-            let bytes = handler.regions().bytes_mut(fragment.target(), data.len() as u64);
+            let at = size_of::<Fragment>();
+            let bytes = handler.regions().bytes_mut(fragment.target(), (frame.len() - at) as u64);
             let Some(bytes) = bytes else { return false };
-            data.copy_to(bytes);
+            frame.copy_to(at, bytes);
             fragment.read().is_none_or(|read| out.get_completed(local_rank, read))
         }
         GET_REQUEST => {
@@ -416,9 +389,14 @@ impl Transport for Node {
         &mut self.out
     }
 
+    /// Never: only waits within a call, for a peer that is copying, are bounded by time, and those read a clock themselves.
+    fn next_poll(&self) -> Option<Duration> {
+        None
+    }
+
     // In a look that finds nothing, a call and the registers that it saves would be a third of all.
     #[inline(always)]
-    fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
+    fn poll(&mut self, _: Duration, handler: &mut impl Handler<Out>) -> usize {
         if self.listener.has_changed(&self.announcements) {
             self.accept_connections();
         }

@@ -5,7 +5,7 @@ use super::atomics::PendingAtomics;
 use super::connect::ConnectError;
 use super::cooperative_copy;
 use super::direct::{self, DirectCopyError};
-use super::frames::{self, GET_REQUEST, GetRequest, PACKET, Transfer};
+use super::frames::{GET_REQUEST, GetRequest, Transfer};
 use super::local_ranks::LocalRanks;
 use super::memory::Budget;
 use super::peer::{FragmentedOp, FragmentedSend, Peer, PeerRing, PendingRead, PendingSend};
@@ -13,23 +13,14 @@ use super::process::{self, Identity, Process};
 use crate::doorbell;
 use crate::sync::Ordering;
 use crate::{Layout, Producer, PushError, Segment, SegmentError};
-use carrousel_transport::wire::{HEAD_MAX, encode};
 use carrousel_transport::{
-    Atomic, AtomicsUnsupportedError, Context, Handle, Outbound, Packet, RankId, Read, Regions, Tag, Write,
+    Arrival, Atomic, AtomicsUnsupportedError, Handle, Head, Header, Outbound, RankId, Read, Regions, Write,
 };
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use zerocopy::IntoBytes;
-
-/// A completion that has not been reported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Completion {
-    Written(Handle),
-    Read(Handle),
-    Fetched(Handle, u64),
-}
 
 /// How many processes without a pidfd each [`Out::poll_ended`] probes: a probe takes microseconds.
 const PROBES_MAX: usize = 8;
@@ -58,7 +49,8 @@ pub struct Out {
     losses: BTreeMap<usize, SegmentError>,
     /// The local ranks of lost peers that are to be reported.
     pub(super) to_report: VecDeque<usize>,
-    pub(super) completions: VecDeque<Completion>,
+    /// Completions that have not been reported.
+    pub(super) completions: VecDeque<Arrival>,
     /// Sends that wait for room, over all peers.
     pending: usize,
     /// Whether direct copies are tried at all.
@@ -306,11 +298,11 @@ impl Out {
                     op: FragmentedOp::Write(request, _), ..
                 }) = pending
                 {
-                    self.completions.push_back(Completion::Written(request));
+                    self.completions.push_back(Arrival::Written(request));
                 }
             }
-            self.completions.extend(peer.reads.iter().map(|read| Completion::Read(read.request)));
-            let fetched = |request| Completion::Fetched(request, 0);
+            self.completions.extend(peer.reads.iter().map(|read| Arrival::Read(read.request)));
+            let fetched = |request| Arrival::Fetched(request, 0);
             self.completions.extend(peer.atomics.requests().map(fetched));
         }
     }
@@ -338,17 +330,15 @@ impl Out {
 
     /// Completes a read whose data is in place, and sends its notice.
     fn complete_read(&mut self, local_rank: usize, read: &PendingRead) {
-        self.completions.push_back(Completion::Read(read.request));
-        if let Some((context, packet)) = read.notice {
-            self.push_packet(local_rank, context, &packet, &[]);
+        self.completions.push_back(Arrival::Read(read.request));
+        if let Some(notice) = read.notice {
+            self.push_packet(local_rank, &notice, &[]);
         }
     }
 
-    /// Pushes a packet, and the data of an EAGER.
-    fn push_packet(&mut self, local_rank: usize, context: Context, packet: &Packet, data: &[u8]) {
-        let mut head = [0; HEAD_MAX];
-        let len = encode(context, packet, &mut head);
-        self.push(local_rank, PACKET, &[&head[..len], data]);
+    /// Pushes a packet and its data.
+    fn push_packet(&mut self, local_rank: usize, head: &Head, data: &[u8]) {
+        self.push(local_rank, head.header().bits(), &[head.body(), data]);
     }
 
     /// Sends a peer the bytes that it has asked for. Returns false when they are not registered, or the peer is not
@@ -390,14 +380,15 @@ impl Out {
         self.enqueue(local_rank, PendingSend::Frame(tag, parts.concat()));
     }
 
-    /// Sends an EAGER without 8 bytes beside its own, if the peer is connected and its ring has room; returns whether it did.
+    /// Sends a packet whose body is a word, if the peer is connected and its ring has room; returns whether it did. Most
+    /// packets are such, and cost the least this way: the header is the frame's tag, and nothing is put together in
+    /// memory before it is in the ring.
     #[inline]
-    pub fn send_now(&mut self, to: RankId, context: Context, tag: Tag, data: &[u8]) -> bool {
+    pub fn send_now(&mut self, to: RankId, header: Header, body: u64, data: &[u8]) -> bool {
         let Some(Some(peer)) = self.local_ranks.of(to).map(|local_rank| &mut self.peers[local_rank]) else {
             return false;
         };
-        let frame = frames::eager(context);
-        peer.pending.is_empty() && peer.ring.push_word(frame, tag.0, data).is_ok()
+        peer.pending.is_empty() && peer.ring.push_word(header.bits(), body, data).is_ok()
     }
 
     /// Pushes the sends that wait, as far as there is room. Returns how many frames were pushed.
@@ -435,11 +426,9 @@ impl Out {
                 _ => None,
             };
             if let Some((request, notice)) = ended {
-                self.completions.push_back(Completion::Written(request));
-                if let Some((context, packet)) = notice {
-                    let mut head = [0; HEAD_MAX];
-                    let len = encode(context, &packet, &mut head);
-                    *first = PendingSend::Frame(PACKET, head[..len].to_vec());
+                self.completions.push_back(Arrival::Written(request));
+                if let Some(notice) = notice {
+                    *first = PendingSend::Frame(notice.header().bits(), notice.body().to_vec());
                     continue;
                 }
             }
@@ -476,20 +465,15 @@ fn open_peer(
 
 impl Outbound for Out {
     #[inline]
-    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
-        let Some(local_rank) = self.connected(to) else { return };
-        if let Packet::Eager { tag, data: None, .. } = packet {
-            if !self.send_now(to, context, *tag, data) {
-                self.push(local_rank, frames::eager(context), &[&tag.0.to_le_bytes(), data]);
-            }
-            return;
+    fn send(&mut self, to: RankId, head: &Head, data: &[u8]) {
+        if let Some(local_rank) = self.connected(to) {
+            self.push_packet(local_rank, head, data);
         }
-        self.push_packet(local_rank, context, packet, data);
     }
 
     fn write(&mut self, write: &Write, regions: &mut impl Regions) {
         let Write { to, from, into, len, request, notice } = *write;
-        let written = Completion::Written(request);
+        let written = Arrival::Written(request);
         let Some(local_rank) = self.connected(to) else { return self.completions.push_back(written) };
         let Some(bytes) = regions.bytes(from, len) else { return self.completions.push_back(written) };
         // A write without data copies nothing, but completes after the writes before it.
@@ -498,8 +482,8 @@ impl Outbound for Out {
             match cooperative_copy::write(peer, write, bytes) {
                 Ok(()) => {
                     self.completions.push_back(written);
-                    if let Some((context, packet)) = notice {
-                        self.send(to, context, &packet, &[]);
+                    if let Some(notice) = notice {
+                        self.push_packet(local_rank, &notice, &[]);
                     }
                     return;
                 }
@@ -517,7 +501,7 @@ impl Outbound for Out {
 
     fn read(&mut self, read: &Read, regions: &mut impl Regions) {
         let Read { of, from, into, len, request, notice } = *read;
-        let done = Completion::Read(request);
+        let done = Arrival::Read(request);
         let Some(local_rank) = self.connected(of) else { return self.completions.push_back(done) };
         let Some(bytes) = regions.bytes_mut(into, len) else { return self.completions.push_back(done) };
         let Some(peer) = &mut self.peers[local_rank] else { return };

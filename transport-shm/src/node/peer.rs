@@ -7,7 +7,7 @@ use crate::doorbell;
 use crate::segment::Word;
 use crate::sync::{Ordering, Sound};
 use crate::{Producer, PushError, Ring};
-use carrousel_transport::{Context, Handle, Memory, Packet, Regions};
+use carrousel_transport::{Handle, Head, Memory, Regions};
 use rustix::process::Pid;
 use std::collections::VecDeque;
 use zerocopy::IntoBytes;
@@ -36,7 +36,7 @@ pub(super) struct FragmentedSend {
 #[derive(Debug)]
 pub(super) enum FragmentedOp {
     /// A write of this process is complete, and its notice follows.
-    Write(Handle, Option<(Context, Packet)>),
+    Write(Handle, Option<Head>),
     /// The last fragment says that this read of the peer is complete.
     GetReply(Handle),
 }
@@ -118,7 +118,7 @@ pub(super) struct PendingRead {
     /// The read has no data: the peer was not asked, and the read completes after those before it.
     pub(super) is_empty: bool,
     /// The packet that the peer gets when the data has arrived.
-    pub(super) notice: Option<(Context, Packet)>,
+    pub(super) notice: Option<Head>,
 }
 
 impl Peer {

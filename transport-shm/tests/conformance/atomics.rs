@@ -1,5 +1,6 @@
 //! Atomics: what they find, what they wait for, and what is refused.
 
+use super::NOW;
 use super::edge_cases::{RANKS, Recorder, nodes, read, request, write};
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Settings};
@@ -40,8 +41,8 @@ fn every_atomic_brings_back_what_it_has_found() {
             post(&mut node, index, target, op, index % 2 == 1);
         }
         for _ in 0..20 {
-            peer.poll(&mut theirs);
-            node.poll(&mut recorder);
+            peer.poll(NOW, &mut theirs);
+            node.poll(NOW, &mut recorder);
         }
         let found = (0..).zip([0, 5, 5, u64::MAX, 2]);
         let expected: Vec<_> = found.map(|(index, found)| Arrival::Fetched(request(index), found)).collect();
@@ -58,12 +59,12 @@ fn an_atomic_with_a_fence_waits_for_reads_and_atomics_and_later_ones_behind_it()
     node.out().read(&read(1, 8, target, own), &mut recorder);
     post(&mut node, 2, target, AtomicOp::FetchAdd(1), true);
     post(&mut node, 3, target, AtomicOp::FetchAdd(1), false);
-    while peer.poll(&mut theirs) > 0 {}
+    while peer.poll(NOW, &mut theirs) > 0 {}
     assert_eq!(word(&theirs, target), 1, "the read is answered, and the answer has not been taken");
-    node.poll(&mut recorder);
-    while peer.poll(&mut theirs) > 0 {}
+    node.poll(NOW, &mut recorder);
+    while peer.poll(NOW, &mut theirs) > 0 {}
     assert_eq!(word(&theirs, target), 3);
-    node.poll(&mut recorder);
+    node.poll(NOW, &mut recorder);
     assert_eq!(word(&recorder, own), 1, "what was there before the fence");
     let fetched = [(0, 0), (2, 1), (3, 2)].map(|(index, found)| Arrival::Fetched(request(index), found));
     assert_eq!(
@@ -82,8 +83,8 @@ fn an_atomic_comes_behind_a_write_that_goes_in_fragments() {
     assert!(node.out().is_waiting());
     post(&mut node, 1, last, AtomicOp::FetchAdd(1), false);
     for _ in 0..100 {
-        peer.poll(&mut theirs);
-        node.poll(&mut recorder);
+        peer.poll(NOW, &mut theirs);
+        node.poll(NOW, &mut recorder);
     }
     let ones = u64::from_ne_bytes([1; 8]);
     assert_eq!(recorder.arrivals, [Arrival::Written(request(0)), Arrival::Fetched(request(1), ones)]);
@@ -109,8 +110,8 @@ fn two_peers_do_not_wait_for_each_other_s_fences() {
         }
     }
     for _ in 0..100_000 {
-        node.poll(&mut recorder);
-        peer.poll(&mut theirs);
+        node.poll(NOW, &mut recorder);
+        peer.poll(NOW, &mut theirs);
     }
     assert_eq!([recorder.arrivals.len(), theirs.arrivals.len()], [80; 2]);
     assert_eq!([word(&recorder, own), word(&theirs, target)], [40; 2]);
@@ -123,7 +124,7 @@ fn a_misaligned_atomic_loses_the_peer_at_the_call() {
     post(&mut node, 0, target, AtomicOp::Swap(1), false);
     post(&mut node, 1, Memory { address: target.address + 4, ..target }, AtomicOp::Swap(1), false);
     post(&mut node, 2, target, AtomicOp::Swap(1), false);
-    node.poll(&mut recorder);
+    node.poll(NOW, &mut recorder);
     let failed = [0, 1, 2].map(|index| Arrival::Fetched(request(index), 0));
     assert_eq!(recorder.arrivals, [&[Arrival::Lost(RANKS[1])], &failed[..]].concat());
 }

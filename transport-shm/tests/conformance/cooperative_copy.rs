@@ -1,7 +1,7 @@
 //! Large transfers that both processes copy.
 
-use super::PATIENCE;
 use super::edge_cases::{RANKS, Recorder, nodes, read, request, write};
+use super::{NOW, PATIENCE};
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Settings};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -34,7 +34,7 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
     thread::scope(|scope| {
         let helper = scope.spawn(|| {
             while !over.load(Ordering::Relaxed) {
-                peer.poll(&mut theirs);
+                peer.poll(NOW, &mut theirs);
                 helped.store(peer.helped(), Ordering::Relaxed);
                 thread::yield_now();
             }
@@ -54,7 +54,7 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
                     recorder.bytes = pattern(7);
                     node.out().write(&write(at, LEN as u64, recorder.memory(), other), &mut recorder);
                 }
-                node.poll(&mut recorder);
+                node.poll(NOW, &mut recorder);
                 let done = if is_read { Arrival::Read(request(at)) } else { Arrival::Written(request(at)) };
                 assert_eq!(recorder.arrivals, [done]);
             }
@@ -78,12 +78,12 @@ fn a_peer_that_comes_too_late_has_nothing_to_do() {
     recorder.bytes = pattern(7);
     node.out().write(&write(1, LEN as u64, recorder.memory(), theirs.memory()), &mut recorder);
     assert!(theirs.bytes == pattern(7));
-    node.poll(&mut recorder);
+    node.poll(NOW, &mut recorder);
     assert_eq!(recorder.arrivals, [Arrival::Read(request(0)), Arrival::Written(request(1))]);
     // The memory has been released meanwhile: the late helper does not touch it.
     theirs.bytes = Vec::new();
     for _ in 0..10 {
-        peer.poll(&mut theirs);
+        peer.poll(NOW, &mut theirs);
     }
     assert_eq!((peer.helped(), theirs.arrivals.len()), (0, 0));
 }

@@ -1,11 +1,14 @@
 //! Edge cases of single operations: without data, to a peer that is gone, and given up in the middle.
 
+use super::NOW;
 use carrousel_transport::*;
 use carrousel_transport_shm::{Node, Out, Settings};
 
 pub(super) const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 const RING: Settings = Settings { capacity: 64, direct: false };
-const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
+/// A packet without data.
+const DONE: Head =
+    Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[3; 8], &[]]);
 
 /// A handler that notes all arrivals; all of its memory is registered.
 pub(super) struct Recorder {
@@ -92,8 +95,8 @@ fn an_empty_read_waits_for_the_reads_before_it() {
         node.out().read(&read(at, len, other, own), &mut recorder);
     }
     for _ in 0..100 {
-        node.poll(&mut recorder);
-        peer.poll(&mut theirs);
+        node.poll(NOW, &mut recorder);
+        peer.poll(NOW, &mut theirs);
     }
     assert_eq!(recorder.arrivals, [0, 1, 2, 3, 4].map(|at| Arrival::Read(request(at))));
 }
@@ -106,8 +109,8 @@ fn an_empty_write_waits_for_the_writes_before_it() {
         node.out().write(&write(at, len, own, other), &mut recorder);
     }
     for _ in 0..100 {
-        node.poll(&mut recorder);
-        peer.poll(&mut theirs);
+        node.poll(NOW, &mut recorder);
+        peer.poll(NOW, &mut theirs);
     }
     assert_eq!(recorder.arrivals, [0, 1, 2, 3].map(|at| Arrival::Written(request(at))));
     assert!(!node.out().is_waiting());
@@ -131,8 +134,8 @@ fn a_large_transfer_goes_through_the_smallest_ring() {
             node.out().write(&write(0, LEN as u64, own, other), &mut recorder);
         }
         for _ in 0..10 * LEN {
-            peer.poll(&mut theirs);
-            node.poll(&mut recorder);
+            peer.poll(NOW, &mut theirs);
+            node.poll(NOW, &mut recorder);
         }
         let done = if is_read { Arrival::Read(request(0)) } else { Arrival::Written(request(0)) };
         assert_eq!(recorder.arrivals, [done]);
@@ -152,7 +155,7 @@ fn operations_on_a_peer_complete_after_its_loss() {
     node.out().abandon(RANKS[1]);
     node.out().read(&read(3, 100, other, own), &mut recorder);
     for _ in 0..5 {
-        node.poll(&mut recorder);
+        node.poll(NOW, &mut recorder);
     }
     assert_eq!(recorder.arrivals[0], Arrival::Lost(RANKS[1]), "a completion before it would mean success");
     let mut rest = recorder.arrivals[1..].to_vec();
@@ -172,19 +175,19 @@ fn a_notice_is_sent_without_polling() {
         let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(settings);
         let (own, other) = (recorder.memory(), theirs.memory());
         for (at, len) in [(0, 500), (1, 0)] {
-            let notice = Some((Context::MESSAGES, DONE));
+            let notice = Some(DONE);
             node.out().read(&Read { notice, ..read(at, len, other, own) }, &mut recorder);
         }
-        let told = Arrival::Packet { from: RANKS[0], context: Context::MESSAGES, packet: DONE };
-        peer.poll(&mut theirs);
+        let told = Arrival::Packet { from: RANKS[0], context: Context::MESSAGES, packet: DONE.header() };
+        peer.poll(NOW, &mut theirs);
         if notices && node.out().is_direct(RANKS[1]) == Some(true) {
             assert_eq!(theirs.arrivals, [told; 2], "the copies are made");
         } else {
             assert_eq!(theirs.arrivals, [], "the data is on its way");
         }
         for _ in 0..100 {
-            peer.poll(&mut theirs);
-            node.poll(&mut recorder);
+            peer.poll(NOW, &mut theirs);
+            node.poll(NOW, &mut recorder);
         }
         assert_eq!(theirs.arrivals, [told; 2]);
         assert_eq!(recorder.arrivals, [0, 1].map(|at| Arrival::Read(request(at))));
@@ -195,7 +198,7 @@ fn a_notice_is_sent_without_polling() {
 fn a_read_that_fails_has_no_notice() {
     let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(RING);
     let (own, other) = (recorder.memory(), theirs.memory());
-    let notice = Some((Context::MESSAGES, DONE));
+    let notice = Some(DONE);
     node.out().read(&Read { notice, ..read(0, 100, other, own) }, &mut recorder);
     // The memory is no longer registered.
     let nowhere = Memory { address: 8, key: 0 };
@@ -203,8 +206,8 @@ fn a_read_that_fails_has_no_notice() {
     node.out().abandon(RANKS[1]);
     node.out().read(&Read { notice, ..read(2, 100, other, own) }, &mut recorder);
     for _ in 0..5 {
-        node.poll(&mut recorder);
-        peer.poll(&mut theirs);
+        node.poll(NOW, &mut recorder);
+        peer.poll(NOW, &mut theirs);
     }
     assert_eq!(theirs.arrivals, []);
     assert_eq!(recorder.arrivals.len(), 4, "{:?}", recorder.arrivals);
@@ -219,13 +222,13 @@ fn a_direct_copy_that_fails_is_no_success() {
     }
     let own = recorder.memory();
     // Between polls: the loss has to be reported first all the same.
-    let notice = Some((Context::MESSAGES, DONE));
+    let notice = Some(DONE);
     let nowhere = Memory { address: 8, key: 0 };
     node.out().read(&Read { notice, ..read(0, 100, nowhere, own) }, &mut recorder);
-    node.poll(&mut recorder);
-    node.poll(&mut recorder);
+    node.poll(NOW, &mut recorder);
+    node.poll(NOW, &mut recorder);
     let mut theirs = Recorder::new();
-    peer.poll(&mut theirs);
+    peer.poll(NOW, &mut theirs);
     assert_eq!(theirs.arrivals, [], "nothing was read");
     assert_eq!(recorder.arrivals, [Arrival::Lost(RANKS[1]), Arrival::Read(request(0))]);
 }
@@ -235,12 +238,12 @@ fn a_peer_that_is_given_up_says_nothing_more() {
     let [(mut node, mut recorder), (mut peer, _)] = pair(RING);
     recorder.gives_up.push(RANKS[1]);
     for _ in 0..5 {
-        peer.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+        peer.out().send(RANKS[0], &DONE, &[]);
     }
     for _ in 0..5 {
-        node.poll(&mut recorder);
+        node.poll(NOW, &mut recorder);
     }
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
     assert_eq!(recorder.arrivals, [packet, Arrival::Lost(RANKS[1])]);
 }
 
@@ -255,26 +258,26 @@ fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
             peer.out().connect(all[0], &node.address()).expect("it is there");
         }
         let mut recorder = Recorder::new();
-        node.poll(&mut recorder);
+        node.poll(NOW, &mut recorder);
         (recorder.gives_up, recorder.at_losses) = (vec![all[2]], at_losses);
         let expected = if at_losses {
             node.out().abandon(all[1]);
             vec![Arrival::Lost(all[1]), Arrival::Lost(all[2])]
         } else {
-            first.out().send(all[0], Context::MESSAGES, &DONE, &[]);
+            first.out().send(all[0], &DONE, &[]);
             vec![
-                Arrival::Packet { from: all[1], context: Context::MESSAGES, packet: DONE },
+                Arrival::Packet { from: all[1], context: Context::MESSAGES, packet: DONE.header() },
                 Arrival::Lost(all[2]),
             ]
         };
         if at_losses {
-            node.poll(&mut recorder);
+            node.poll(NOW, &mut recorder);
         }
         for _ in 0..5 {
-            second.out().send(all[0], Context::MESSAGES, &DONE, &[]);
+            second.out().send(all[0], &DONE, &[]);
         }
         for _ in 0..5 {
-            node.poll(&mut recorder);
+            node.poll(NOW, &mut recorder);
         }
         assert_eq!(recorder.arrivals, expected, "at losses: {at_losses}");
     }
@@ -284,15 +287,15 @@ fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
 fn connecting_twice_changes_nothing() {
     let [(mut node, mut recorder), (mut peer, _)] = pair(RING);
     for _ in 0..20 {
-        peer.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+        peer.out().send(RANKS[0], &DONE, &[]);
         let address = node.address();
         peer.out().connect(RANKS[0], &address).expect("it is there");
     }
     for _ in 0..30 {
-        node.poll(&mut recorder);
-        peer.poll(&mut Recorder::new());
+        node.poll(NOW, &mut recorder);
+        peer.poll(NOW, &mut Recorder::new());
     }
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
     assert_eq!(recorder.arrivals, [packet; 20]);
     assert!(!peer.out().is_waiting());
 }
@@ -304,13 +307,13 @@ fn memory_that_was_released_meanwhile_is_read_as_zeros() {
     recorder.bytes.fill(9);
     let (own, other) = (recorder.memory(), theirs.memory());
     node.out().read(&read(0, 1000, other, own), &mut recorder);
-    peer.poll(&mut theirs);
+    peer.poll(NOW, &mut theirs);
     // The request has ended; its memory is not registered from now on.
     let mut gone = Recorder::new();
     gone.bytes.clear();
     for _ in 0..100 {
-        node.poll(&mut recorder);
-        peer.poll(&mut gone);
+        node.poll(NOW, &mut recorder);
+        peer.poll(NOW, &mut gone);
     }
     assert_eq!(recorder.arrivals, [Arrival::Read(request(0))]);
     assert!(recorder.bytes.iter().all(|byte| *byte == 7 || *byte == 0), "no byte is left out");

@@ -1,8 +1,7 @@
 //! A peer that writes into the ring what no honest peer writes.
 
-use super::PATIENCE;
 use super::processes::{ChildRank, say};
-use carrousel_transport::wire::{HEAD_MAX, VERSION, encode};
+use super::{NOW, PATIENCE};
 use carrousel_transport::*;
 use carrousel_transport_shm::chunk_queue::Owner;
 use carrousel_transport_shm::ring::{CONTROL_WORDS_START, POSITIONS};
@@ -74,7 +73,9 @@ struct Fixture {
 }
 
 const RANKS: [RankId; 3] = [RankId(0), RankId(1), RankId(2)];
-const DONE: Packet = Packet::Done { send: Handle { index: 3, generation: 4 } };
+/// A packet without data.
+const DONE: Head =
+    Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[3; 8], &[]]);
 
 impl Fixture {
     fn new() -> Self {
@@ -98,7 +99,7 @@ impl Fixture {
 
     fn poll(&mut self) {
         for _ in 0..5 {
-            self.node.poll(&mut *self.recorder);
+            self.node.poll(NOW, &mut *self.recorder);
         }
     }
 
@@ -107,9 +108,9 @@ impl Fixture {
         self.poll();
         assert_eq!(self.recorder.arrivals, [Arrival::Lost(RANKS[1])], "{what}");
         assert_eq!(self.recorder.bytes, BEFORE, "{what}");
-        self.honest.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+        self.honest.out().send(RANKS[0], &DONE, &[]);
         self.poll();
-        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE };
+        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE.header() };
         assert_eq!(self.recorder.arrivals[1..], [packet], "{what}");
     }
 }
@@ -172,24 +173,23 @@ fn garbage_of_another_process_does_no_harm() {
         let mut peer = ChildRank::start(&task);
         let began = std::time::Instant::now();
         while !fixture.recorder.arrivals.contains(&Arrival::Lost(RANKS[1])) {
-            fixture.node.poll(&mut *fixture.recorder);
+            fixture.node.poll(NOW, &mut *fixture.recorder);
             assert!(began.elapsed() < super::PATIENCE, "it is noticed");
         }
         assert_eq!(peer.hear(), "ready");
         let heard = fixture.recorder.arrivals.len();
-        fixture.honest.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+        fixture.honest.out().send(RANKS[0], &DONE, &[]);
         fixture.poll();
-        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE };
+        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE.header() };
         assert_eq!(fixture.recorder.arrivals[heard..], [packet], "seed {seed}");
         let guards = [0..REGISTERED.start, REGISTERED.end..64];
         assert!(guards.into_iter().all(|guard| fixture.recorder.bytes[guard.clone()] == BEFORE[guard]));
     }
 }
 
-fn packet(packet: &Packet, data: &[u8]) -> Vec<u8> {
-    let mut head = [0; HEAD_MAX];
-    let len = encode(Context::MESSAGES, packet, &mut head);
-    [&head[..len], data].concat()
+/// Pushes a packet as an honest peer does.
+fn push_done(producer: &mut Producer<Ring>) {
+    producer.push(DONE.header().bits(), &[DONE.body()]).expect("there is room");
 }
 
 fn memory_bytes(memory: Memory) -> Vec<u8> {
@@ -232,24 +232,15 @@ const READ: Handle = Handle { index: 9, generation: 2 };
 
 #[test]
 fn frames_that_no_honest_peer_sends_are_the_end_of_the_connection() {
-    let eager = Packet::Eager { tag: Tag(0), data: None, len: 4 };
     type Make = Box<dyn Fn(Memory) -> (u32, Vec<u8>)>;
     let at = |memory: Memory, add: u64| Memory { address: memory.address.wrapping_add(add), ..memory };
     let other = |memory: Memory| Memory { key: KEY + 1, ..memory };
     let cases: Vec<(&str, Make)> = vec![
         ("tag 0", Box::new(|_| (0, vec![1; 8]))),
+        ("tag 1", Box::new(|_| (1, vec![1; 8]))),
+        ("tag 4", Box::new(|_| (4, vec![1; 8]))),
         ("tag 5", Box::new(|_| (5, vec![1; 8]))),
-        ("an eager message without a head", Box::new(|_| (4, Vec::new()))),
-        ("an eager message with half a head", Box::new(|_| (4, vec![0; 7]))),
-        ("an eager message as another packet", Box::new(move |_| (1, packet(&eager, &[0; 4])))),
-        ("the greatest tag", Box::new(|_| (u32::MAX, Vec::new()))),
-        ("an empty packet", Box::new(|_| (1, Vec::new()))),
-        ("a packet of three bytes", Box::new(|_| (1, vec![VERSION; 3]))),
-        ("a packet of another version", Box::new(|_| (1, vec![VERSION - 1; 12]))),
-        ("a packet of no kind", Box::new(|_| (1, vec![VERSION, 99, 0, 0, 0, 0, 0, 0]))),
-        ("less data than announced", Box::new(move |_| (1, packet(&eager, &[0; 3])))),
-        ("more data than announced", Box::new(move |_| (1, packet(&eager, &[0; 5])))),
-        ("data behind what has none", Box::new(|_| (1, packet(&DONE, &[0])))),
+        ("no version, and everything else", Box::new(|_| (0xffff_ff07, vec![1; 8]))),
         ("half a fragment", Box::new(|memory| (2, fragment(memory, 0, NOBODY, &[])[..23].to_vec()))),
         (
             "a fragment for another key",
@@ -292,8 +283,26 @@ fn frames_that_no_honest_peer_sends_are_the_end_of_the_connection() {
         let mut producer = Producer::new(fixture.ring()).expect("it fits");
         producer.push(tag, &[&bytes]).expect("there is room");
         // Frames behind it are not handled.
-        producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
+        push_done(&mut producer);
         fixture.expect_loss(what);
+    }
+}
+
+/// Whether a packet means anything is for the handler to say.
+#[test]
+fn a_packet_is_handed_over_whatever_its_header_says() {
+    for bits in [8, 0xff, 1 << 3 | 7, 0xffff << 16 | 31 << 3, u32::MAX] {
+        for len in [0, 3, 8, 100] {
+            let mut fixture = Fixture::new();
+            let mut producer = Producer::new(fixture.ring()).expect("it fits");
+            producer.push(bits, &[&vec![7; len]]).expect("there is room");
+            push_done(&mut producer);
+            fixture.poll();
+            let packets = [Header::from_bits(bits), DONE.header()];
+            let expected =
+                packets.map(|packet| Arrival::Packet { from: RANKS[1], context: packet.context(), packet });
+            assert_eq!(fixture.recorder.arrivals, expected, "{bits:#x}, {len} bytes");
+        }
     }
 }
 
@@ -359,9 +368,9 @@ fn frames_of_an_honest_peer_are_handled() {
         .push(2, &[&fragment(Memory { address: memory.address + 28, ..memory }, 0, NOBODY, &[7; 4])])
         .expect("room");
     producer.push(3, &[&get_request(memory, 32)]).expect("there is room");
-    producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
+    push_done(&mut producer);
     fixture.poll();
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
     assert_eq!(fixture.recorder.arrivals, [packet]);
     let mut expected = BEFORE;
     expected[44..48].fill(7);
@@ -383,9 +392,9 @@ fn a_transfer_to_help_with_of_memory_that_is_not_there_has_failed() {
         ring[CONTROL_WORDS_START].store(1 << 32, Relaxed);
         assert_eq!(first.count, 2);
         producer.push(5, &[&help_request(memory, 4 * (32 << 10), reads)]).expect("there is room");
-        producer.push(1, &[&packet(&DONE, &[])]).expect("there is room");
+        push_done(&mut producer);
         fixture.poll();
-        let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+        let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
         assert_eq!(fixture.recorder.arrivals, [packet]);
         assert_eq!((fixture.recorder.bytes, fixture.node.helped()), (BEFORE, 0));
         if fixture.node.out().is_direct(RANKS[1]) == Some(true) {
@@ -425,7 +434,7 @@ fn a_helper_that_lies_is_lost() {
             let began = Instant::now();
             while !all.arrivals.contains(&Arrival::Lost(RANKS[1])) && began.elapsed() < PATIENCE {
                 fixture.node.out().write(&write, &mut all);
-                fixture.node.poll(&mut all);
+                fixture.node.poll(NOW, &mut all);
             }
             lost.store(true, Relaxed);
         });

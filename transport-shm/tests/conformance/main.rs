@@ -20,6 +20,8 @@ use carrousel_transport::{RankId, Transport};
 use carrousel_transport_shm::{Node, Settings};
 use std::time::{Duration, Instant};
 
+/// The time, which means nothing to this transport.
+const NOW: Duration = Duration::ZERO;
 /// Longer than any plan takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(100);
 /// The smallest ring that there is: a packet fills half of it.
@@ -65,7 +67,7 @@ fn plans(settings: Settings) -> Vec<Plan> {
 fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool) -> bool) -> bool {
     let (began, mut idle, mut was_full) = (Instant::now(), 0_u32, false);
     loop {
-        if player.drive(node) > 0 {
+        if player.drive(NOW, node) > 0 {
             idle = 0;
         } else {
             idle += 1;
@@ -81,7 +83,7 @@ fn play(player: &mut Player<'_>, node: &mut Node, mut all_done: impl FnMut(bool)
     }
     // A packet or completion that is reported twice comes late.
     for _ in 0..100 {
-        player.drive(node);
+        player.drive(NOW, node);
         std::thread::yield_now();
     }
     was_full

@@ -1,11 +1,11 @@
 //! Ranks as processes, each of which runs this test program again. The parent tells them by lines the addresses of their
 //! peers, and when all are done; they answer with lines that begin with `@`, since the test harness prints others.
 
-use super::{assert_conforms, modes, plans, play};
+use super::{NOW, assert_conforms, modes, plans, play};
 use carrousel_transport::conformance::{Event, Plan, Player, RankMemory, RecordLine, parse_record_line};
 use carrousel_transport::{
-    Arrival, Atomic, AtomicOp, Context, Handle, Handler, Memory, Outbound, Packet, Payload, RankId, Read,
-    Regions, Transport,
+    Arrival, Atomic, AtomicOp, Context, Direction, Handle, Handler, Head, Header, Memory, Outbound, Payload,
+    Protocol, RankId, Read, Regions, Transport,
 };
 use carrousel_transport_shm::{Address, Node, Out, Settings};
 use std::env;
@@ -263,7 +263,7 @@ fn beside_one_that_has_finished() -> (Node, ArrivalLog) {
 fn settle(node: &mut Node, recorder: &mut ArrivalLog) {
     for _ in 0..4 {
         node.check();
-        node.poll(recorder);
+        node.poll(NOW, recorder);
     }
 }
 
@@ -273,8 +273,9 @@ fn packets_to_a_peer_that_has_finished_are_dropped() {
     // Before its end is noticed, and afterwards: more than the ring takes.
     for _ in 0..2 {
         for _ in 0..100 {
-            let done = Packet::Done { send: Handle { index: 0, generation: 0 } };
-            node.out().send(RankId(1), Context::MESSAGES, &done, &[]);
+            let header = Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES);
+            let done = Head::new(header, [&[0; 8], &[]]);
+            node.out().send(RankId(1), &done, &[]);
         }
         settle(&mut node, &mut recorder);
         assert!(!node.out().is_waiting());

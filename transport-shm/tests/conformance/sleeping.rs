@@ -1,5 +1,6 @@
 //! Ranks that sleep until something arrives.
 
+use super::NOW;
 use super::edge_cases::{RANKS, Recorder};
 use super::refused_syscalls::refuse_calls;
 use carrousel_transport::*;
@@ -11,13 +12,15 @@ use std::time::{Duration, Instant};
 /// Longer than a wake-up takes on a busy machine: a rank that has slept for so long was not woken.
 const TIMEOUT: Duration = Duration::from_secs(20);
 const ROUNDS: usize = 3000;
-const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
+/// A packet without data.
+const DONE: Head =
+    Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[3; 8], &[]]);
 
 /// Sleeps until a packet has arrived.
 fn wait(node: &mut Node, recorder: &mut Recorder) {
     while recorder.arrivals.is_empty() {
         let began = Instant::now();
-        node.sleep(recorder, TIMEOUT);
+        node.sleep(NOW, recorder, TIMEOUT);
         assert!(began.elapsed() < TIMEOUT, "a wake-up is lost");
     }
     recorder.arrivals.clear();
@@ -41,7 +44,7 @@ fn ranks_that_sleep_are_woken_by_each_message() {
                 node.out().connect(RANKS[peer], &addresses[peer]).expect("it is there");
                 for round in 0..ROUNDS {
                     if me == 0 {
-                        node.out().send(RANKS[peer], Context::MESSAGES, &DONE, &[]);
+                        node.out().send(RANKS[peer], &DONE, &[]);
                     }
                     wait(&mut node, &mut recorder);
                     if me == 1 {
@@ -49,7 +52,7 @@ fn ranks_that_sleep_are_woken_by_each_message() {
                         if round % 500 == 0 {
                             thread::sleep(Duration::from_millis(2));
                         }
-                        node.out().send(RANKS[peer], Context::MESSAGES, &DONE, &[]);
+                        node.out().send(RANKS[peer], &DONE, &[]);
                     }
                 }
             });
@@ -64,7 +67,7 @@ fn a_rank_without_messages_sleeps_for_its_time() {
         return;
     }
     let (time, began) = (Duration::from_millis(50), Instant::now());
-    assert_eq!(node.sleep(&mut Recorder::of(Vec::new()), time), 0);
+    assert_eq!(node.sleep(NOW, &mut Recorder::of(Vec::new()), time), 0);
     assert!(began.elapsed() >= time);
 }
 
@@ -82,7 +85,7 @@ fn a_rank_whose_peer_cannot_ring_does_not_sleep() {
         });
         let _peer = peer.join().expect("it does not panic");
         let began = Instant::now();
-        assert_eq!(node.sleep(&mut Recorder::of(Vec::new()), TIMEOUT), 0);
+        assert_eq!(node.sleep(NOW, &mut Recorder::of(Vec::new()), TIMEOUT), 0);
         assert!(began.elapsed() < TIMEOUT);
     });
 }

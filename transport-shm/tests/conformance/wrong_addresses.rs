@@ -1,9 +1,10 @@
 //! Addresses at which another process than the peer is found, or none; peers that have never been connected; and the
 //! memory that connections take.
 
+use super::NOW;
 use super::edge_cases::{RANKS, Recorder};
 use super::processes::ChildRank;
-use carrousel_transport::{Arrival, Context, Handle, Outbound, Packet, Transport};
+use carrousel_transport::{Arrival, Context, Direction, Head, Header, Outbound, Protocol, Transport};
 use carrousel_transport_shm::{Address, ConnectError, Node, Settings};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -93,7 +94,7 @@ fn the_end_of_a_peer_that_was_never_connected_is_a_loss() {
     node.out().watch(RANKS[1], &address).expect("it is there");
     let mut look = |node: &mut Node| {
         node.check();
-        node.poll(&mut recorder);
+        node.poll(NOW, &mut recorder);
         recorder.arrivals.clone()
     };
     assert_eq!(look(&mut node), []);
@@ -118,13 +119,15 @@ fn packets_of_a_watched_peer_are_taken_before_its_end_is_reported() {
     let mut recorder = Recorder::of(Vec::new());
     for _ in 0..4 {
         node.check();
-        node.poll(&mut recorder);
+        node.poll(NOW, &mut recorder);
     }
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
     assert_eq!(recorder.arrivals, [packet, Arrival::Lost(RANKS[1])]);
 }
 
-const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
+/// A packet without data.
+const DONE: Head =
+    Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[3; 8], &[]]);
 
 /// The task of a process that sends a packet and ends, followed by an address.
 pub(super) const SEND: &str = "send ";
@@ -143,7 +146,7 @@ pub(super) fn wait() {
 pub(super) fn send(address: &str) {
     let mut node = Node::new(RANKS[1], &RANKS, RING).expect("there is memory");
     node.out().connect(RANKS[0], &address.parse().expect("an address")).expect("it is there");
-    node.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+    node.out().send(RANKS[0], &DONE, &[]);
     super::processes::say(node.address().to_string());
     std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
 }
@@ -168,8 +171,8 @@ fn a_ring_takes_memory_once_its_peer_connects() {
     assert!(taken(&address) <= 8 << 10, "a header is all: {} bytes", taken(&address));
     for (connected, peer) in (1..).zip([1, 2]) {
         nodes[peer].out().connect(ranks[0], &address).expect("it is there");
-        nodes[peer].out().send(ranks[0], Context::MESSAGES, &DONE, &[]);
-        nodes[0].poll(&mut Recorder::of(Vec::new()));
+        nodes[peer].out().send(ranks[0], &DONE, &[]);
+        nodes[0].poll(NOW, &mut Recorder::of(Vec::new()));
         let (least, most) = (connected * BYTES, connected * (BYTES + (8 << 10)) + (8 << 10));
         assert!((least..=most).contains(&taken(&address)), "{} bytes for {connected}", taken(&address));
     }

@@ -3,15 +3,18 @@
 use super::PATIENCE;
 use super::meeting::Meeting;
 use carrousel_transport::{
-    Arrival, Atomic, AtomicOp, Context, Handle, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId,
-    Read, Transport, Write,
+    Arrival, Atomic, AtomicOp, Context, Direction, Handle, Handler, Head, Header, Memory, OnlyKeys, Outbound,
+    Payload, Protocol, RankId, Read, Transport, Write,
 };
 use carrousel_transport_verbs::{Access, Address, Loss, Out, Region, Settings, Verbs};
+use std::sync::LazyLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
-const DONE: Packet = Packet::Done { send: Handle { index: 0, generation: 0 } };
+/// A packet without data.
+const DONE: Head =
+    Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[0; 8], &[]]);
 
 /// A rank: its memory, all of it registered, and what was reported.
 pub(super) struct Watch {
@@ -92,11 +95,17 @@ pub(super) fn pair() -> [(Verbs, Watch); 2] {
     ranks[1].0.out().connect(RANKS[0], &addresses[0]);
     for (verbs, _) in &mut ranks {
         let to = RANKS[usize::from(verbs.address() == addresses[0])];
-        verbs.out().send(to, Context::MESSAGES, &DONE, &[]);
+        verbs.out().send(to, &DONE, &[]);
     }
     drive(&mut ranks, |ranks| ranks.iter().all(|(_, watch)| watch.arrivals.len() == 1));
     ranks.iter_mut().for_each(|(_, watch)| watch.arrivals.clear());
     ranks
+}
+
+/// The time that all ranks of this process poll with.
+pub(super) fn now() -> Duration {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    BEGAN.elapsed()
 }
 
 pub(super) fn drive<const N: usize>(
@@ -106,8 +115,7 @@ pub(super) fn drive<const N: usize>(
     let began = Instant::now();
     while !until(ranks) {
         for (verbs, watch) in ranks.iter_mut() {
-            if verbs.poll(watch) == 0 {
-                verbs.check();
+            if verbs.poll(now(), watch) == 0 {
                 thread::yield_now();
             }
         }
@@ -197,15 +205,14 @@ fn the_end_of_who_has_finished_is_no_loss() {
     let [(mut verbs, mut watch), (mut peer, mut theirs)] = pair();
     peer.finish();
     while peer.is_busy() {
-        peer.poll(&mut theirs);
-        verbs.poll(&mut watch);
+        peer.poll(now(), &mut theirs);
+        verbs.poll(now(), &mut watch);
     }
     drop((peer, theirs));
     let began = Instant::now();
     // Longer than it takes to notice.
     while began.elapsed() < Duration::from_secs(4) {
-        if verbs.poll(&mut watch) == 0 {
-            verbs.check();
+        if verbs.poll(now(), &mut watch) == 0 {
             thread::yield_now();
         }
     }
@@ -236,16 +243,16 @@ fn who_looks_no_more_need_not_take_every_goodbye() {
         let [(verbs, heard)] = &mut last;
         verbs.out().connect(rank, &peer.address());
         peer.out().connect(RankId(0), &verbs.address());
-        verbs.out().send(rank, Context::MESSAGES, &DONE, &[]);
-        peer.out().send(RankId(0), Context::MESSAGES, &DONE, &[]);
+        verbs.out().send(rank, &DONE, &[]);
+        peer.out().send(RankId(0), &DONE, &[]);
         let began = Instant::now();
         while watch.arrivals.is_empty()
             || heard.arrivals.len() < rank.0 as usize
             || verbs.is_busy()
             || peer.is_busy()
         {
-            verbs.poll(heard);
-            peer.poll(watch);
+            verbs.poll(now(), heard);
+            peer.poll(now(), watch);
             assert!(began.elapsed() < PATIENCE, "they meet");
         }
     }
@@ -253,7 +260,7 @@ fn who_looks_no_more_need_not_take_every_goodbye() {
     verbs.finish();
     let began = Instant::now();
     while verbs.is_busy() {
-        verbs.poll(heard);
+        verbs.poll(now(), heard);
         assert!(began.elapsed() < PATIENCE, "its own goodbyes are taken by the adapters of its peers");
     }
     // It looks no more, and has fewer buffers than there are goodbyes to come.
@@ -261,7 +268,7 @@ fn who_looks_no_more_need_not_take_every_goodbye() {
     let began = Instant::now();
     while peers.iter_mut().any(|(peer, _)| peer.is_busy()) {
         for (peer, watch) in &mut peers {
-            peer.poll(watch);
+            peer.poll(now(), watch);
         }
         assert!(began.elapsed() < PATIENCE, "a goodbye is waited for that is not taken");
     }
@@ -276,7 +283,7 @@ fn what_is_posted_to_nobody_completes_after_the_loss() {
     let nobody = Address { queue: 0xff_fff0, ..verbs.address() };
     verbs.out().connect(RANKS[1], &nobody);
     let (own, other, to) = (watch.word(0), watch.word(1), RANKS[1]);
-    verbs.out().send(RANKS[1], Context::MESSAGES, &DONE, &[]);
+    verbs.out().send(RANKS[1], &DONE, &[]);
     let write = Write { to, from: own, into: other, len: 8, request: request(0), notice: None };
     verbs.out().write(&write, watch.regions());
     let read = Read { of: to, from: other, into: own, len: 8, request: request(1), notice: None };
@@ -311,17 +318,17 @@ fn who_sleeps_is_woken() {
     let sleeper = thread::spawn(move || {
         let began = Instant::now();
         while watch.arrivals.is_empty() && began.elapsed() < PATIENCE {
-            verbs.sleep(&mut watch, PATIENCE);
+            verbs.sleep(now(), &mut watch, PATIENCE);
         }
         (watch.arrivals, began.elapsed())
     });
     thread::sleep(Duration::from_millis(200));
-    peer.out().send(RANKS[0], Context::MESSAGES, &DONE, &[]);
+    peer.out().send(RANKS[0], &DONE, &[]);
     while peer.is_busy() {
-        peer.poll(&mut theirs);
+        peer.poll(now(), &mut theirs);
     }
     let (arrivals, slept) = sleeper.join().expect("it does not panic");
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
     assert_eq!(arrivals, [packet]);
     assert!(slept < PATIENCE, "a packet has woken it");
 }
@@ -338,7 +345,7 @@ fn between_nodes_who_waits_is_told_that_its_port_is_down() {
     meeting.say("address", me, &verbs.address().to_string());
     let address = meeting.hear("address", other.0).parse().expect("an address");
     verbs.out().connect(other, &address);
-    verbs.out().send(other, Context::MESSAGES, &DONE, &[]);
+    verbs.out().send(other, &DONE, &[]);
     let mut rank = [(verbs, watch)];
     drive(&mut rank, |rank| rank[0].1.arrivals.len() == 1);
     meeting.say("waits", me, "");

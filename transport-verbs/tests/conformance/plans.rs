@@ -1,5 +1,6 @@
 //! The plans.
 
+use super::ends::now;
 use super::meeting::Meeting;
 use super::{PATIENCE, modes};
 use carrousel_transport::conformance::{
@@ -83,13 +84,10 @@ fn play(ready: Ready<'_>, me: u32, ranks: u32, meeting: &Meeting, but: Option<u3
     let (began, mut idle, mut was_full, mut told) = (Instant::now(), 0_u32, false, false);
     let mut ended = 0;
     loop {
-        if player.drive(&mut verbs) > 0 {
+        if player.drive(now(), &mut verbs) > 0 {
             idle = 0;
         } else {
             idle += 1;
-            if idle.is_multiple_of(32) {
-                verbs.check();
-            }
             thread::yield_now();
         }
         was_full |= verbs.out().is_waiting();
@@ -111,12 +109,12 @@ fn play(ready: Ready<'_>, me: u32, ranks: u32, meeting: &Meeting, but: Option<u3
     }
     // What comes twice comes late.
     for _ in 0..100 {
-        player.drive(&mut verbs);
+        player.drive(now(), &mut verbs);
         thread::yield_now();
     }
     let began = Instant::now();
     while verbs.is_busy() {
-        player.drive(&mut verbs);
+        player.drive(now(), &mut verbs);
         assert!(began.elapsed() < PATIENCE, "rank {me} is busy: {}", state(&mut verbs));
     }
     meeting.say("over", me, "");

@@ -2,12 +2,12 @@
 #![allow(unsafe_code, reason = "the test maps and unmaps memory")]
 
 use super::PATIENCE;
-use super::ends::{Watch, drive, pair, request};
+use super::ends::{Watch, drive, now, pair, request};
 use super::stale::{LEN, MAPPED, Page};
 use carrousel_reuse::{CLASSES, Path, Policy, Thresholds};
 use carrousel_transport::{
-    Arrival, Context, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId, Read, Tag, Transport,
-    Write, ZcopySource,
+    Arrival, Context, Direction, Handler, Head, Header, Memory, OnlyKeys, Outbound, Payload, Protocol,
+    RankId, Read, Transport, Write, ZcopySource,
 };
 use carrousel_transport_verbs::{Access, MrGuard, Out, Registrations, Settings, Verbs};
 use std::time::Instant;
@@ -48,6 +48,10 @@ struct Got {
     memory: OnlyKeys,
 }
 
+/// The head of every message.
+const HEAD: Head =
+    Head::new(Header::new(Protocol::Messages, Direction::ToReceiver, 1, Context::MESSAGES), [&[5; 8], &[]]);
+
 impl Handler<Out> for Got {
     type Regions = OnlyKeys;
 
@@ -57,8 +61,9 @@ impl Handler<Out> for Got {
 
     fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), _: &mut Out) {
         if let Arrival::Packet { .. } = arrival {
-            let mut bytes = vec![0; data.len()];
-            data.copy_to(&mut bytes);
+            let at = HEAD.body().len();
+            let mut bytes = vec![0; data.len() - at];
+            data.copy_to(at, &mut bytes);
             self.messages.push(bytes);
         }
     }
@@ -83,16 +88,15 @@ impl Scene {
     /// Sends bytes. If they are not copied, returns what is to be released when they are returned.
     fn post(&mut self, bytes: &[u8]) -> Option<MrGuard> {
         self.sent += 1;
-        let (name, packet) = (self.sent, Packet::Eager { tag: Tag(0), data: None, len: bytes.len() as u64 });
+        let name = self.sent;
         let (start, out) = (bytes.as_ptr().cast_mut(), self.sender.out());
         // SAFETY: the bytes are not changed until they are returned, and the registration is released then.
         let held = unsafe { self.registrations.acquire_often_used(start, bytes.len(), Path::EagerBySend) };
         let Some(held) = held else {
-            out.send(TO, Context::MESSAGES, &packet, bytes);
+            out.send(TO, &HEAD, bytes);
             return None;
         };
-        if out.send_zcopy(TO, Context::MESSAGES, &packet, bytes, ZcopySource { key: held.keys().local, name })
-        {
+        if out.send_zcopy(TO, &HEAD, bytes, ZcopySource { key: held.keys().local, name }) {
             return Some(held);
         }
         self.registrations.release(held);
@@ -104,8 +108,8 @@ impl Scene {
         let Some(held) = self.post(bytes) else { return false };
         let began = Instant::now();
         while self.sender.out().zcopy_done() != Some(self.sent) {
-            self.sender.poll(&mut Got::default());
-            self.receiver.poll(&mut self.got);
+            self.sender.poll(now(), &mut Got::default());
+            self.receiver.poll(now(), &mut self.got);
             assert!(began.elapsed() < PATIENCE, "the adapter gives nothing back");
         }
         self.registrations.release(held);
@@ -116,8 +120,8 @@ impl Scene {
     fn got(&mut self, count: usize) -> Vec<Vec<u8>> {
         let began = Instant::now();
         while self.got.messages.len() < count {
-            self.sender.poll(&mut Got::default());
-            self.receiver.poll(&mut self.got);
+            self.sender.poll(now(), &mut Got::default());
+            self.receiver.poll(now(), &mut self.got);
             assert!(began.elapsed() < PATIENCE, "{} of {count} have come", self.got.messages.len());
         }
         std::mem::take(&mut self.got.messages)
@@ -166,7 +170,7 @@ fn who_has_no_credit_copies() {
     assert!((window - 4..=window).contains(&lent.len()), "{} of a window of {window}", lent.len());
     let (began, mut returned) = (Instant::now(), 0);
     while returned < lent.len() {
-        scene.sender.poll(&mut Got::default());
+        scene.sender.poll(now(), &mut Got::default());
         returned += usize::from(scene.sender.out().zcopy_done().is_some());
         assert!(began.elapsed() < PATIENCE, "{returned} of {} are returned", lent.len());
     }

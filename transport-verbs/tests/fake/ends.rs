@@ -2,8 +2,8 @@
 
 use super::Adapter;
 use carrousel_transport::{
-    Arrival, Context, Handle, Handler, Memory, OnlyKeys, Outbound, Packet, Payload, RankId, Read, Tag,
-    Transport, Write,
+    Arrival, Context, Direction, Handle, Handler, Head, Header, Memory, OnlyKeys, Outbound, Payload,
+    Protocol, RankId, Read, Transport, Write,
 };
 use carrousel_transport_verbs::{Out, Settings, Verbs};
 use std::thread;
@@ -11,6 +11,17 @@ use std::time::{Duration, Instant};
 
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The body of every packet that tests send.
+const BODY: [u8; 8] = [5; 8];
+
+/// The head of a packet that only its direction and a number tell from others, as far as a transport can tell.
+pub(crate) const fn head(direction: Direction, kind: u8) -> Head {
+    Head::new(Header::new(Protocol::Messages, direction, kind, Context::MESSAGES), [&BODY, &[]])
+}
+
+/// The head of a message, whose data is behind it.
+pub(crate) const MESSAGE: Head = head(Direction::ToReceiver, 1);
 
 /// What was reported to a rank, which has no memory for its peers.
 #[derive(Debug, Default)]
@@ -35,7 +46,7 @@ impl Handler<Out> for Heard {
         match arrival {
             Arrival::Packet { .. } => {
                 self.packets += 1;
-                self.bytes += data.len() as u64;
+                self.bytes += (data.len() - MESSAGE.body().len()) as u64;
             }
             Arrival::Lost(rank) => self.lost.push(rank),
             Arrival::Written(_) => self.written += 1,
@@ -56,8 +67,10 @@ impl Handler<Out> for Reports {
     }
 
     fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), _: &mut Out) {
-        if let Arrival::Packet { packet: Packet::Eager { len, .. }, .. } = arrival {
-            assert_eq!(data.len() as u64, len, "it is whole");
+        if let Arrival::Packet { .. } = arrival {
+            let mut body = [0; 8];
+            data.copy_to(0, &mut body);
+            assert_eq!(body, BODY, "it is whole");
         }
         self.0.push(arrival);
     }
@@ -68,7 +81,7 @@ impl Reports {
     pub(crate) fn hear(&mut self, end: &mut End, count: usize) {
         let began = Instant::now();
         while self.0.len() < count {
-            end.verbs.poll(self);
+            end.verbs.poll(end.now, self);
             assert!(began.elapsed() < PATIENCE, "there are {:?}", self.0);
         }
     }
@@ -78,6 +91,9 @@ impl Reports {
 pub(crate) struct End {
     pub(crate) verbs: Verbs,
     pub(crate) heard: Heard,
+    began: Instant,
+    /// The time that it polls with.
+    pub(crate) now: Duration,
 }
 
 impl End {
@@ -85,13 +101,12 @@ impl End {
     pub(crate) fn new(adapter: Adapter, me: u32, ranks: u32, mut settings: Settings) -> Self {
         settings.choice.device = Some(adapter.name());
         let verbs = Verbs::new(RankId(me), ranks, &settings).expect("there is such an adapter");
-        Self { verbs, heard: Heard::default() }
+        Self { verbs, heard: Heard::default(), began: Instant::now(), now: Duration::ZERO }
     }
 
     /// Sends a message.
     pub(crate) fn send(&mut self, to: u32, data: &[u8]) {
-        let packet = Packet::Eager { tag: Tag(5), data: None, len: data.len() as u64 };
-        self.verbs.out().send(RankId(to), Context::MESSAGES, &packet, data);
+        self.verbs.out().send(RankId(to), &MESSAGE, data);
     }
 
     /// Posts a write without data to a peer.
@@ -100,8 +115,7 @@ impl End {
     }
 
     /// As [`End::write_nothing`], and a packet behind it.
-    pub(crate) fn write_notice(&mut self, to: u32, packet: Option<Packet>) {
-        let notice = packet.map(|packet| (Context::MESSAGES, packet));
+    pub(crate) fn write_notice(&mut self, to: u32, notice: Option<Head>) {
         let nowhere = Memory { address: 0, key: 0 };
         let request = Handle { index: 0, generation: 0 };
         let write = Write { to: RankId(to), from: nowhere, into: nowhere, len: 0, request, notice };
@@ -114,8 +128,7 @@ impl End {
     }
 
     /// As [`End::read_nothing`], and a packet behind it.
-    pub(crate) fn read_notice(&mut self, of: u32, packet: Option<Packet>) {
-        let notice = packet.map(|packet| (Context::MESSAGES, packet));
+    pub(crate) fn read_notice(&mut self, of: u32, notice: Option<Head>) {
         let nowhere = Memory { address: 0, key: 0 };
         let request = Handle { index: 1, generation: 0 };
         let read = Read { of: RankId(of), from: nowhere, into: nowhere, len: 0, request, notice };
@@ -124,7 +137,12 @@ impl End {
 
     /// Takes what has come.
     pub(crate) fn poll(&mut self) -> usize {
-        self.verbs.poll(&mut self.heard)
+        self.verbs.poll(self.now, &mut self.heard)
+    }
+
+    /// Reads the clock.
+    pub(crate) fn tick(&mut self) {
+        self.now = self.began.elapsed();
     }
 }
 

@@ -18,7 +18,7 @@ mod objects;
 mod symbols;
 mod world;
 
-pub(crate) use self::ends::{End, Reports, connected, drive, meet};
+pub(crate) use self::ends::{End, MESSAGE, Reports, connected, drive, head, meet};
 pub(crate) use self::library::{RankPair, apart};
 pub(crate) use self::network::{Layer, Port, Way};
 pub(crate) use self::symbols::counted;

@@ -3,7 +3,7 @@
 
 use super::plan::{Plan, Post, Word, next};
 use super::plans::{BOTH, Script, Size, never_ending};
-use crate::{AtomicOp, Lane};
+use crate::{AtomicOp, Direction};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -221,8 +221,8 @@ pub fn generated_atomics(seed: u64, ranks: u32, steps: usize, size: &Size) -> Pl
             let (again, slot) = (one_of(&written), one_of(&words));
             let new = own_value(from, at);
             let post = match (below(12), again) {
-                (0, _) => Post::Send { lane: Lane::Forward, len: below(size.eager + 1) },
-                (1, _) => Post::Send { lane: Lane::Back, len: 0 },
+                (0, _) => Post::Send { direction: Direction::ToReceiver, len: below(size.eager + 1) },
+                (1, _) => Post::Send { direction: Direction::ToSender, len: 0 },
                 (2, Some(slot_of)) => Post::Write { len: 8, slot_of, notice: below(2) == 0 },
                 (3, Some(slot_of)) => Post::Read { len: 8, slot_of, notice: below(2) == 0 },
                 (2, None) => Post::Write { len: 8, slot_of: at, notice: below(2) == 0 },

@@ -7,7 +7,7 @@ use super::contract_error::{ContractError, TableCell};
 use super::plan::{Plan, PlannedStep, Post, Step, Word, sum_of};
 use super::record::Event;
 use super::words::{self, Expected, Look};
-use crate::{Lane, Operation, ordered};
+use crate::{Direction, Operation, ordered};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
@@ -62,7 +62,7 @@ impl<'a> Observer<'a> {
         let peer = |(from, died): (u32, &bool)| ExpectedOfPeer {
             died: *died,
             lost: false,
-            packets: positions(plan, from, me, |post| post.lane().is_some()),
+            packets: positions(plan, from, me, |post| post.direction().is_some()),
             writes: positions(plan, from, me, |post| matches!(post, Post::Write { .. })),
             written: VecDeque::new(),
             read: VecDeque::new(),
@@ -140,7 +140,7 @@ impl<'a> Observer<'a> {
     fn packet(&mut self, from: u32, at: usize, sum: u64) -> Result<(), ContractError> {
         let me = self.me;
         let later = self.planned_step(from, at)?;
-        let Some(lane) = later.step.post.lane().filter(|_| later.step.to == me) else {
+        let Some(lane) = later.step.post.direction().filter(|_| later.step.to == me) else {
             return Err(ContractError::Foreign { at: me, from });
         };
         let peer = &mut self.peers[from as usize];
@@ -161,7 +161,7 @@ impl<'a> Observer<'a> {
         if sum != expected {
             return Err(ContractError::Changed { at: me, what: later });
         }
-        self.behind = (lane == Lane::Forward).then_some(later);
+        self.behind = (lane == Direction::ToReceiver).then_some(later);
         Ok(())
     }
 
@@ -207,7 +207,7 @@ impl<'a> Observer<'a> {
         }
         match packet {
             Some(packet) => {
-                let row = TableCell(Operation::Write, Operation::Send(Lane::Forward));
+                let row = TableCell(Operation::Write, Operation::Send(Direction::ToReceiver));
                 Err(ContractError::DataMissing { at, write: last, packet, row })
             }
             None => Err(ContractError::Changed { at, what: last }),
@@ -326,7 +326,7 @@ impl<'a> Observer<'a> {
         }
         Err(match packet {
             Some(later) => {
-                let row = TableCell(earlier.step.post.operation(), Operation::Send(Lane::Forward));
+                let row = TableCell(earlier.step.post.operation(), Operation::Send(Direction::ToReceiver));
                 ContractError::Order { at: self.me, earlier, later, row }
             }
             None => ContractError::Changed { at: self.me, what: earlier },
@@ -373,7 +373,7 @@ impl<'a> Observer<'a> {
 /// The entry of the table that puts the packet of `earlier` before that of `later`, which is posted behind it, if
 /// one does.
 fn order(earlier: &Step, later: &Step) -> Option<TableCell> {
-    let (row_lane, lane) = (earlier.post.lane()?, later.post.lane()?);
+    let (row_lane, lane) = (earlier.post.direction()?, later.post.direction()?);
     let is_read = |step: &Step| matches!(step.post, Post::Read { .. });
     // The notice of a write is a packet behind it. The notice of a read leaves when the data is there: so it is behind
     // packets that were posted before the read, but only packets that wait for the read are behind it.

@@ -1,7 +1,7 @@
 //! The ways in which a record breaks the contract.
 
 use super::plan::PlannedStep;
-use crate::{Lane, Operation};
+use crate::{Direction, Operation};
 use core::fmt;
 use thiserror::Error;
 
@@ -12,8 +12,8 @@ pub struct TableCell(pub Operation, pub Operation);
 impl fmt::Display for TableCell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = |operation| match operation {
-            Operation::Send(Lane::Forward) => "send, forward",
-            Operation::Send(Lane::Back) => "send, back",
+            Operation::Send(Direction::ToReceiver) => "send, forward",
+            Operation::Send(Direction::ToSender) => "send, back",
             Operation::Write => "write",
             Operation::Read => "read",
             Operation::Atomic => "atomic",

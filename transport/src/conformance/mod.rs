@@ -23,9 +23,9 @@
 //! tell from its reports alone.
 //!
 //! ```
-//! use carrousel_transport::Lane;
+//! use carrousel_transport::Direction;
 //! use carrousel_transport::conformance::{Event, Plan, Post, Step, check};
-//! let send = Step { to: 1, post: Post::Send { lane: Lane::Back, len: 0 }, fenced: false, after: 0 };
+//! let send = Step { to: 1, post: Post::Send { direction: Direction::ToSender, len: 0 }, fenced: false, after: 0 };
 //! let plan = Plan { name: "two packets".into(), steps: vec![vec![send; 2], vec![]] };
 //! let sent = Some(vec![Event::Posted(0), Event::Posted(1)]);
 //! let [first, second] = [0, 1].map(|at| Event::Packet { from: 0, at, sum: 0 });

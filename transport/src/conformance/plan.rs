@@ -1,14 +1,15 @@
 //! The operations that each rank posts, their slots in memory, and the bytes that have to be there afterwards.
 
-use crate::{Atomic, AtomicOp, Context, Handle, Lane, Memory, Operation, Packet};
+use crate::{Atomic, AtomicOp, BODY_MAX, Context, Direction, Handle, Head, Header, Operation, Protocol};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
-use carrousel_matching::{Tag, TagSelector};
-use carrousel_rendezvous::{Hint, LineId, Rtr};
 use core::fmt;
 use core::ops::Range;
+
+/// Bytes of the bodies of packets: a word, other sizes of real packets, the longest.
+const BODY_LENS: [usize; 5] = [8, 12, 28, 40, BODY_MAX];
 
 /// The operations that the ranks of a job post to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +39,8 @@ pub struct Step {
 pub enum Post {
     /// A packet, with so many bytes of data behind it; a packet back has no data.
     Send {
-        /// The lane of the packet.
-        lane: Lane,
+        /// The direction of the packet.
+        direction: Direction,
         /// Bytes of data.
         len: u64,
     },
@@ -86,7 +87,7 @@ impl Post {
     /// The operation in the table.
     pub fn operation(&self) -> Operation {
         match self {
-            Self::Send { lane, .. } => Operation::Send(*lane),
+            Self::Send { direction, .. } => Operation::Send(*direction),
             Self::Write { .. } => Operation::Write,
             Self::Read { .. } => Operation::Read,
             Self::Atomic { .. } => Operation::Atomic,
@@ -106,12 +107,12 @@ impl Post {
         self.len() == 0
     }
 
-    /// The lane of the packet that the peer is to see.
-    pub fn lane(&self) -> Option<Lane> {
+    /// The direction of the packet that the peer is to see.
+    pub fn direction(&self) -> Option<Direction> {
         match self {
-            Self::Send { lane, .. } => Some(*lane),
-            Self::Write { notice: true, .. } => Some(Lane::Forward),
-            Self::Read { notice: true, .. } => Some(Lane::Back),
+            Self::Send { direction, .. } => Some(*direction),
+            Self::Write { notice: true, .. } => Some(Direction::ToReceiver),
+            Self::Read { notice: true, .. } => Some(Direction::ToSender),
             Self::Write { notice: false, .. } | Self::Read { notice: false, .. } | Self::Atomic { .. } => {
                 None
             }
@@ -151,8 +152,8 @@ impl fmt::Display for PlannedStep {
         let Self { from, at, step } = self;
         let fence = if step.fenced { "fenced " } else { "" };
         let what = match step.post {
-            Post::Send { lane: Lane::Forward, .. } => "send forward",
-            Post::Send { lane: Lane::Back, .. } => "send back",
+            Post::Send { direction: Direction::ToReceiver, .. } => "send forward",
+            Post::Send { direction: Direction::ToSender, .. } => "send back",
             Post::Write { notice: true, .. } => "write with a notice",
             Post::Write { .. } => "write",
             Post::Read { notice: true, .. } => "read with a notice",
@@ -200,49 +201,30 @@ impl Plan {
         })
     }
 
-    /// The packet that the peer gets by a step: every kind of head occurs, the longest ones too.
-    pub fn packet(&self, from: u32, at: usize) -> Option<(Context, Packet)> {
-        let post = self.planned_step(from, at)?.step.post;
-        let (request, tag, len) = (handle(at), Tag(at as u64), post.len());
-        // Of some messages only: both encodings have to arrive.
-        let beside = at.is_multiple_of(3).then_some(!(at as u64));
-        let memory = Memory { address: at as u64, key: from };
-        let line = LineId { receive: request, index: 0 };
-        let packet = match (post, at % 2) {
-            (Post::Send { lane: Lane::Forward, len: 0 }, 1) => {
-                Packet::Rts { tag, data: beside, len, send: request, memory, hint: Hint::None }
-            }
-            (Post::Send { lane: Lane::Forward, .. }, _) => Packet::Eager { tag, data: beside, len },
-            (Post::Send { lane: Lane::Back, .. }, 1) => {
-                let (tag, receive) = (TagSelector::exact(tag), request);
-                Packet::Rtr(Rtr { tag, seen: 0, ahead: 0, receive, len, memory })
-            }
-            (Post::Send { lane: Lane::Back, .. }, _) => Packet::Done { send: request },
-            (Post::Write { notice: true, .. }, 1) => Packet::Filled { receive: request },
-            (Post::Write { notice: true, .. }, _) => Packet::Fin { line, tag, data: beside, len },
-            (Post::Read { notice: true, .. }, 1) => Packet::RtsAck { send: request },
-            (Post::Read { notice: true, .. }, _) => Packet::Done { send: request },
-            (Post::Write { .. } | Post::Read { .. } | Post::Atomic { .. }, _) => return None,
-        };
-        Some((self.context(at), packet))
+    /// The head of the packet that the peer gets by a step. No transport knows what it means, and it means nothing; but
+    /// bodies of a word and longer ones occur, up to the longest, and headers of all kinds.
+    pub fn head(&self, from: u32, at: usize) -> Option<Head> {
+        let direction = self.planned_step(from, at)?.step.post.direction()?;
+        let header = Header::new(Protocol::Messages, direction, (at % 128) as u8, self.context(at));
+        let position = (at as u64).to_le_bytes();
+        let mut rest = [0; BODY_MAX - size_of::<u64>()];
+        let rest = &mut rest[..BODY_LENS[at % BODY_LENS.len()] - position.len()];
+        // Other bytes than those of the data.
+        fill(!from, at, rest);
+        Some(Head::new(header, [&position, rest]))
     }
 
-    /// The communicator of the step at a position: steps use several, and no rule of the contract depends on them.
+    /// The context of the step at a position: steps use several, and no rule of the contract depends on them.
     pub fn context(&self, at: usize) -> Context {
         Context((at % 3 / 2) as u16)
     }
 
-    /// The position of the step that `from` has sent this packet for; `None` when it has sent no such packet.
-    pub fn step_of(&self, from: u32, context: Context, packet: &Packet) -> Option<usize> {
-        let at = match packet {
-            Packet::Eager { tag, .. } => tag.0 as usize,
-            Packet::Rts { send, .. } | Packet::Done { send } | Packet::RtsAck { send } => position(*send)?,
-            Packet::Rtr(rtr) => position(rtr.receive)?,
-            Packet::Filled { receive } => position(*receive)?,
-            Packet::Fin { line, .. } => position(line.receive)?,
-            _ => return None,
-        };
-        (self.packet(from, at)? == (context, *packet)).then_some(at)
+    /// The position of the step that `from` has sent this packet for, and where its data begins; `None` when it has sent no
+    /// such packet. `payload` is what is behind the header.
+    pub fn step_of(&self, from: u32, header: Header, payload: &[u8]) -> Option<(usize, usize)> {
+        let at = usize::try_from(u64::from_le_bytes(*payload.first_chunk()?)).ok()?;
+        let head = self.head(from, at)?;
+        (head.header() == header && payload.starts_with(head.body())).then_some((at, head.body().len()))
     }
 
     /// The last write of `from` into the slot of its step `slot_of`, of those posted before `before`.

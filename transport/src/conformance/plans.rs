@@ -2,7 +2,7 @@
 
 use super::atomics::{atomic_plans, generated_atomics};
 use super::plan::{Plan, Post, Step, next};
-use crate::Lane;
+use crate::Direction;
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::vec;
@@ -37,11 +37,11 @@ impl Script {
     }
 
     pub(super) fn send(&mut self, from: u32, to: u32, len: u64) -> usize {
-        self.post(from, to, Post::Send { lane: Lane::Forward, len })
+        self.post(from, to, Post::Send { direction: Direction::ToReceiver, len })
     }
 
     pub(super) fn back(&mut self, from: u32, to: u32) -> usize {
-        self.post(from, to, Post::Send { lane: Lane::Back, len: 0 })
+        self.post(from, to, Post::Send { direction: Direction::ToSender, len: 0 })
     }
 
     pub(super) fn write(&mut self, from: u32, to: u32, len: u64, notice: bool) -> usize {
@@ -66,7 +66,7 @@ impl Script {
                 let mut to_peer = self.steps[from as usize].iter().filter(|step| step.to == to).rev();
                 let announced = to_peer.find_map(|step| match step.post {
                     Post::Write { notice: false, .. } => Some(false),
-                    Post::Write { .. } | Post::Send { lane: Lane::Forward, .. } => Some(true),
+                    Post::Write { .. } | Post::Send { direction: Direction::ToReceiver, .. } => Some(true),
                     Post::Send { .. } | Post::Read { .. } | Post::Atomic { .. } => None,
                 });
                 if announced == Some(false) {
@@ -309,8 +309,8 @@ pub fn generated_plan(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan 
             let again = if below(4) == 0 { earlier.get(below(earlier.len() as u64) as usize) } else { None };
             let (slot_of, again_len) = again.copied().unwrap_or((at, len));
             let post = match below(6) {
-                0 | 1 => Post::Send { lane: Lane::Forward, len: len.min(size.eager) },
-                2 => Post::Send { lane: Lane::Back, len: 0 },
+                0 | 1 => Post::Send { direction: Direction::ToReceiver, len: len.min(size.eager) },
+                2 => Post::Send { direction: Direction::ToSender, len: 0 },
                 3 | 4 => Post::Write { len: again_len, slot_of, notice: below(2) == 0 },
                 _ => Post::Read { len: again_len, slot_of, notice: below(2) == 0 },
             };

@@ -3,11 +3,12 @@
 use super::plan::{MemoryMap, Plan, Post, Slot, UNTOUCHED, Word, fill, handle, position, sum};
 use super::record::Event;
 use crate::{
-    Arrival, Atomic, Handle, Handler, Keys, Lane, Memory, Outbound, Payload, RankId, Read, Regions,
-    Transport, Write,
+    Arrival, Atomic, Direction, Handle, Handler, Header, Keys, Memory, Outbound, Payload, RankId, Read,
+    Regions, Transport, Write,
 };
 use alloc::vec;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 /// The key of all memory of players without an adapter.
 const KEY: u32 = 0x5eed;
@@ -142,7 +143,7 @@ impl<'a> Player<'a> {
     pub fn new(plan: &'a Plan, me: u32, own_memory: RankMemory, memories: &[Memory]) -> Self {
         assert_eq!(memories.len(), plan.steps.len(), "every rank names its memory");
         let peers = (0..).zip(memories).map(|(rank, memory)| {
-            let packets = plan.between(rank, me).filter(|planned| planned.step.post.lane().is_some());
+            let packets = plan.between(rank, me).filter(|planned| planned.step.post.direction().is_some());
             let (expected, map) = (packets.count() as u32, plan.map(rank));
             let memory = *memory;
             PeerState {
@@ -161,10 +162,10 @@ impl<'a> Player<'a> {
         Self { plan, me, own_memory, map, peers, next: 0, outstanding: 0, scratch, events }
     }
 
-    /// Posts the steps that can be posted, and polls. Returns how much was done, see [`Transport::poll`].
-    pub fn drive<T: Transport>(&mut self, transport: &mut T) -> usize {
+    /// Posts the steps that can be posted, and polls. Time and result are those of [`Transport::poll`].
+    pub fn drive<T: Transport>(&mut self, now: Duration, transport: &mut T) -> usize {
         self.post(transport.out());
-        transport.poll(self)
+        transport.poll(now, self)
     }
 
     /// Whether all steps are posted and complete, and all packets have arrived.
@@ -236,7 +237,7 @@ impl<'a> Player<'a> {
             self.next += 1;
             self.events.push(Event::Posted(at));
             let (to, len, request) = (RankId(step.to), step.post.len(), handle(at));
-            let packet = self.plan.packet(self.me, at);
+            let head = self.plan.head(self.me, at);
             let slot = match step.post {
                 Post::Atomic { word: Word::Shared(word), .. } => Slot::Shared(word),
                 post => Slot::Remote { from: self.me, at: post.slot_of().unwrap_or_default() },
@@ -245,26 +246,23 @@ impl<'a> Player<'a> {
             let remote = Memory { address: peer.memory.address.wrapping_add(start), ..peer.memory };
             match step.post {
                 Post::Send { .. } => {
-                    let Some((context, packet)) = packet else { return };
+                    let Some(head) = head else { return };
                     self.scratch.resize(len as usize, 0);
                     fill(self.me, at, &mut self.scratch);
-                    out.send(to, context, &packet, &self.scratch);
+                    out.send(to, &head, &self.scratch);
                     // Both may be reused.
                     self.scratch.fill(SPOILT);
                 }
                 Post::Write { .. } => {
                     self.outstanding += 1;
                     let (from, into) = (self.own(at), remote);
-                    out.write(&Write { to, from, into, len, request, notice: packet }, &mut self.own_memory);
+                    out.write(&Write { to, from, into, len, request, notice: head }, &mut self.own_memory);
                 }
                 Post::Read { .. } => {
                     peer.fetches += 1;
                     self.outstanding += 1;
                     let (from, into) = (remote, self.own(at));
-                    out.read(
-                        &Read { of: to, from, into, len, request, notice: packet },
-                        &mut self.own_memory,
-                    );
+                    out.read(&Read { of: to, from, into, len, request, notice: head }, &mut self.own_memory);
                 }
                 Post::Atomic { op, .. } => {
                     peer.fetches += 1;
@@ -284,16 +282,19 @@ impl<'a> Player<'a> {
     }
 
     /// Notes a packet, and the memory that has to be in place because of it.
-    fn packet(&mut self, from: u32, at: usize, data: &(impl Payload + ?Sized)) {
-        self.scratch.resize(data.len(), 0);
-        data.copy_to(&mut self.scratch);
-        self.events.push(Event::Packet { from, at, sum: sum(&self.scratch) });
+    fn packet(&mut self, from: u32, header: Header, payload: &(impl Payload + ?Sized)) {
+        self.scratch.resize(payload.len(), 0);
+        payload.copy_to(0, &mut self.scratch);
+        let Some((at, data)) = self.plan.step_of(from, header, &self.scratch) else {
+            return self.events.push(Event::Foreign(from));
+        };
+        self.events.push(Event::Packet { from, at, sum: sum(&self.scratch[data..]) });
         let plan = self.plan;
         let Some(step) = plan.planned_step(from, at).map(|planned| planned.step) else { return };
         let peer = &mut self.peers[from as usize];
         peer.packets += 1;
         let before = |first: usize| plan.between(from, self.me).skip_while(move |one| one.at < first);
-        if step.post.lane() == Some(Lane::Forward) {
+        if step.post.direction() == Some(Direction::ToReceiver) {
             let checked_until = peer.checked_until;
             peer.checked_until = checked_until.max(at + 1);
             for write in before(checked_until).take_while(|write| write.at <= at) {
@@ -371,12 +372,9 @@ impl<O: Outbound> Handler<O> for Player<'_> {
         &mut self.own_memory
     }
 
-    fn arrival(&mut self, arrival: Arrival, data: &(impl Payload + ?Sized), out: &mut O) {
+    fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), out: &mut O) {
         match arrival {
-            Arrival::Packet { from, context, packet } => match self.plan.step_of(from.0, context, &packet) {
-                Some(at) => self.packet(from.0, at, data),
-                None => self.events.push(Event::Foreign(from.0)),
-            },
+            Arrival::Packet { from, packet, .. } => self.packet(from.0, packet, payload),
             Arrival::Written(request) => self.completed(request, Completed::Write),
             Arrival::Read(request) => self.completed(request, Completed::Read),
             Arrival::Fetched(request, value) => self.completed(request, Completed::Atomic(value)),

@@ -5,6 +5,7 @@ use carrousel_transport::*;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// The way in which the contract is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub(crate) enum Fault {
 
 #[derive(Clone, Debug)]
 enum Item {
-    Packet(Context, Packet, Vec<u8>),
+    Packet(Head, Vec<u8>),
     Write(Memory, Vec<u8>, Handle),
     ReadRequest(Read),
     Atomic(Atomic),
@@ -117,16 +118,16 @@ impl Out {
 }
 
 impl Outbound for Out {
-    fn send(&mut self, to: RankId, context: Context, packet: &Packet, data: &[u8]) {
-        self.push(to, Item::Packet(context, *packet, data.to_vec()));
+    fn send(&mut self, to: RankId, head: &Head, data: &[u8]) {
+        self.push(to, Item::Packet(*head, data.to_vec()));
     }
 
     fn write(&mut self, write: &Write, regions: &mut impl Regions) {
         if self.expect(write.to, Arrival::Written(write.request)) {
             let data = regions.bytes(write.from, write.len).expect("it is registered").to_vec();
             self.push(write.to, Item::Write(write.into, data, write.request));
-            if let Some((context, packet)) = write.notice {
-                self.push(write.to, Item::Packet(context, packet, Vec::new()));
+            if let Some(head) = write.notice {
+                self.push(write.to, Item::Packet(head, Vec::new()));
             }
         }
     }
@@ -169,8 +170,8 @@ impl BrokenTransport {
 
     fn is_overtaken(&mut self, queue: &mut VecDeque<Item>) -> bool {
         match (queue.front(), queue.get(1)) {
-            (Some(Item::Packet(_, first, _)), Some(Item::Packet(_, second, _))) => {
-                first.lane() == second.lane() && self.breaks(Fault::Overtake)
+            (Some(Item::Packet(first, _)), Some(Item::Packet(second, _))) => {
+                first.direction() == second.direction() && self.breaks(Fault::Overtake)
             }
             (Some(Item::Write(..)), Some(Item::Packet(..))) => self.breaks(Fault::NoticeFirst),
             (Some(Item::Write(one, ..)), Some(Item::Write(two, ..))) if one == two => {
@@ -183,13 +184,13 @@ impl BrokenTransport {
                 }
                 false
             }
-            (Some(Item::Packet(_, packet, _)), Some(Item::ReadRequest(read)))
-                if packet.lane() == Lane::Back && read.notice.is_some() =>
+            (Some(Item::Packet(head, _)), Some(Item::ReadRequest(read)))
+                if head.direction() == Direction::ToSender && read.notice.is_some() =>
             {
                 if self.breaks(Fault::NoticeOvertakes) {
                     let Some(Item::ReadRequest(read)) = queue.get_mut(1) else { return false };
                     let notice = read.notice.take();
-                    queue.extend(notice.map(|(context, packet)| Item::Packet(context, packet, Vec::new())));
+                    queue.extend(notice.map(|head| Item::Packet(head, Vec::new())));
                     let last = queue.len() - 1;
                     queue.swap(0, last);
                 }
@@ -296,7 +297,7 @@ impl BrokenTransport {
     fn take(&mut self, from: usize, item: Item, handler: &mut impl Handler<Out>) {
         let sender = RankId(from as u32);
         match item {
-            Item::Packet(context, packet, mut data) => {
+            Item::Packet(head, mut data) => {
                 if self.breaks(Fault::LosePacket) {
                     return;
                 }
@@ -306,21 +307,20 @@ impl BrokenTransport {
                 if !data.is_empty() && self.breaks(Fault::KeepNoCopy) {
                     data.fill(0x5c);
                 }
-                let arrival = Arrival::Packet { from: sender, context, packet };
+                let arrival =
+                    Arrival::Packet { from: sender, context: head.header().context(), packet: head.header() };
+                let payload = [head.body(), &data].concat();
                 if self.breaks(Fault::InventPacket) {
-                    let packet = Packet::Done { send: Handle { index: 7, generation: 7 } };
-                    let arrival = Arrival::Packet { from: sender, context, packet };
-                    handler.arrival(arrival, &[] as &[u8], &mut self.out);
+                    handler.arrival(arrival, &[7_u8; 8][..], &mut self.out);
                 }
                 if self.breaks(Fault::LoseLivingPeer) {
                     handler.arrival(Arrival::Lost(sender), &[] as &[u8], &mut self.out);
                 }
-                handler.arrival(arrival, &data[..], &mut self.out);
+                handler.arrival(arrival, &payload[..], &mut self.out);
                 if self.breaks(Fault::RepeatPacket) {
-                    handler.arrival(arrival, &data[..], &mut self.out);
+                    handler.arrival(arrival, &payload[..], &mut self.out);
                 }
-                let is_notice =
-                    |(of, read): &mut (usize, Read)| *of == from && read.notice == Some((context, packet));
+                let is_notice = |(of, read): &mut (usize, Read)| *of == from && read.notice == Some(head);
                 if let Some((of, read)) = self.late.pop_front_if(is_notice) {
                     self.answer(of, &read, handler);
                 }
@@ -350,8 +350,8 @@ impl BrokenTransport {
             Item::ReadRequest(read) => {
                 // The reader does nothing for the notice.
                 let lost = read.notice.is_some() && self.breaks(Fault::LoseNotice);
-                if let Some((context, packet)) = read.notice.filter(|_| !lost) {
-                    let notice = Item::Packet(context, packet, Vec::new());
+                if let Some(head) = read.notice.filter(|_| !lost) {
+                    let notice = Item::Packet(head, Vec::new());
                     self.out.net.borrow_mut().items[self.out.me][from].push_back(notice);
                 }
                 if self.fault == Fault::ReleaseTooSoon {
@@ -381,7 +381,11 @@ impl Transport for BrokenTransport {
         &mut self.out
     }
 
-    fn poll(&mut self, handler: &mut impl Handler<Out>) -> usize {
+    fn next_poll(&self) -> Option<Duration> {
+        None
+    }
+
+    fn poll(&mut self, _: Duration, handler: &mut impl Handler<Out>) -> usize {
         let me = self.out.me;
         let mut count = 0;
         let dead = self.out.net.borrow().dead;
@@ -476,7 +480,7 @@ pub(crate) fn run(plan: &Plan, fault: Fault, pass: usize, dies: Option<usize>) -
         }
         for (player, end) in players.iter_mut().zip(&mut ends) {
             if let Some(player) = player {
-                player.drive(end);
+                player.drive(Duration::ZERO, end);
             }
         }
     }

@@ -5,8 +5,8 @@ use super::state::{PairAction, PairEnd, PairState, RECEIVER, SENDER};
 use super::tell;
 use crate::machine::{Machine, promises};
 use carrousel_rank::{
-    Call, Communicator, Event, Handle, Job, Memory, Options, Packet, Protocol, Rank, RankId, Receive, Send,
-    Source, Speculation, Tag, Work, cost,
+    Call, Communicator, Event, Handle, Job, Memory, Options, Packet, Protocol, Rank, RankId, Read, Receive,
+    Send, Source, Speculation, Tag, Work, Write, cost,
 };
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -153,11 +153,11 @@ fn perform<P: Protocol>(state: &mut PairState<P>, end: usize, mut work: Vec<Work
             }
             // All that was sent: no receive of these programs is shorter than an eager message.
             Work::Place { len, .. } | Work::Take { len, .. } => state.held -= cost(len),
-            Work::Write { request, notice, .. } => {
+            Work::Write { write: Write { request, notice, .. }, .. } => {
                 state.ends[1 - end].coming.extend(notice);
                 state.ends[end].transfers.push((Event::Written(request), None));
             }
-            Work::Read { request, notice, .. } => {
+            Work::Read { read: Read { request, notice, .. }, .. } => {
                 state.ends[end].transfers.push((Event::Read(request), notice));
             }
             _ => {}

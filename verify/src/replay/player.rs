@@ -6,7 +6,7 @@ use super::usage::{CallSite, Usage};
 use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Envelope, Event, Explore, Handle, Job, Mirror, Options, Packet,
-    Pattern, Rank, RankId, Source, Status, TagSelector, Work,
+    Pattern, Rank, RankId, Read, Source, Status, TagSelector, Work, Write,
 };
 use carrousel_trace::{CallAnswer, Record, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;
@@ -227,6 +227,9 @@ impl Player {
             Record::Event(Event::Read(request)) => {
                 self.completion(network, request, ChannelKind::Read(request.index))
             }
+            Record::Event(event @ Event::Fetched(..)) => {
+                differs(tell::event(&event), "no such completion: no rank has posted an atomic")
+            }
             Record::Event(Event::Announce(request)) => self.announce(network, request),
             Record::Event(Event::Lost(peer)) => self.lost(network, peer),
             Record::Release { request, status } => self.release(request, status),
@@ -330,7 +333,7 @@ impl Player {
             let happened = tell::arrival(from, context, &packet, false);
             return differs(happened, format!("nothing: the connection to {from} is lost"));
         }
-        let channel = Channel { at: self.me, peer: from.0 as u16, context, kind: packet.lane().into() };
+        let channel = Channel { at: self.me, peer: from.0 as u16, context, kind: packet.direction().into() };
         // Between nodes the adapter fills in the keys of memory that a packet offers; the rest of a packet comes from
         // the rank.
         let same = |sent: Packet| sent.with_key(0) == packet.with_key(0);
@@ -444,13 +447,13 @@ impl Player {
                 Work::Send { to, context, packet, .. } => {
                     network.send(me, to.0 as u16, context, packet, None);
                 }
-                Work::Write { to, context, receive, len, notice, request, .. } => {
+                Work::Write { context, write: Write { to, len, notice, request, .. }, receive } => {
                     // A replay does not look into memory, so any message will do.
                     let message = Message { from: me, send: 0 };
                     let data = Data { message, receive, len };
                     network.write((me, to.0 as u16), context, data, notice, request);
                 }
-                Work::Read { of, context, notice, request, .. } => {
+                Work::Read { context, read: Read { of, notice, request, .. }, .. } => {
                     network.read_some_time((me, of.0 as u16), context, request, notice);
                 }
                 Work::Place { .. }

@@ -2,7 +2,7 @@
 
 use crate::network::ChannelKind;
 use carrousel_rank::{
-    Arrived, Call, Context, Event, Failure, Handle, Lane, Memory, Packet, Pattern, RankId, Rtr, Source,
+    Arrived, Call, Context, Direction, Event, Failure, Handle, Memory, Packet, Pattern, RankId, Rtr, Source,
     Status, Tag, TagSelector, mpi,
 };
 
@@ -95,9 +95,9 @@ pub(super) fn pattern(pattern: &Pattern) -> String {
 
 /// A lane of the network, as part of a sentence about its sender.
 pub(super) fn lane(packet: &Packet, context: Context) -> String {
-    let lane = match packet.lane() {
-        Lane::Forward => "the forward lane",
-        Lane::Back => "the back lane",
+    let lane = match packet.direction() {
+        Direction::ToReceiver => "the forward lane",
+        Direction::ToSender => "the back lane",
     };
     let collective = if context.is_collective() { " of collectives" } else { "" };
     format!("{lane}{collective}{}", among(context.0 / 2))
@@ -148,6 +148,7 @@ pub(super) fn event(event: &Event) -> String {
         Event::Packet { from, context, packet } => arrival(*from, *context, packet, false),
         Event::Written(request) => format!("the write of {request} was complete"),
         Event::Read(request) => format!("the read of {request} was complete"),
+        Event::Fetched(request, value) => format!("the atomic of {request} was complete, and found {value}"),
         Event::Announce(request) => format!("{request} was announced"),
         Event::Lost(peer) => format!("the connection to {peer} was lost"),
     }

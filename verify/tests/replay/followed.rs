@@ -1,7 +1,7 @@
 //! Jobs that the model allows are followed as far as their traces go.
 
 use crate::pair::{Pair, Place, parts, receive, replay_of, replayed, send, trace};
-use carrousel_rank::{Context, Event, Lane, RankId};
+use carrousel_rank::{Context, Direction, Event, RankId};
 use carrousel_trace::TraceEnd;
 use carrousel_verify::replay::{Misuse, ReplayVerdict};
 use std::collections::VecDeque;
@@ -62,7 +62,7 @@ fn lanes_are_not_ordered_among_each_other() {
     let mut pair = Pair::new(&place);
     let receives = [0, 1].map(|me| pair.call(me, 1, receive(1 - me as u32, 0, 64)));
     let sends = [0, 1].map(|me| pair.call(me, 2, send(1 - me as u32, 1, 64)));
-    for lane in [Lane::Back, Lane::Forward] {
+    for lane in [Direction::ToSender, Direction::ToReceiver] {
         for (from, to) in [(0, 1), (1, 0)] {
             let key = (from, to, Context::MESSAGES, lane);
             while let Some(packet) = pair.packets.get_mut(&key).and_then(VecDeque::pop_front) {

@@ -1,8 +1,8 @@
 //! Two ranks that are traced, and what their trace comes to.
 
 use carrousel_rank::{
-    Arrived, Call, Collective, Communicator, Context, Event, Handle, Job, Lane, Memory, Mirror, Options,
-    Packet, Pattern, Rank, RankId, Receive, Send, Source, Speculation, Work, mpi,
+    Arrived, Call, Collective, Communicator, Context, Direction, Event, Handle, Job, Memory, Mirror, Options,
+    Packet, Pattern, Rank, RankId, Read, Receive, Send, Source, Speculation, Work, Write, mpi,
 };
 use carrousel_trace::{
     CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, sealed,
@@ -35,7 +35,7 @@ impl Drop for Place {
 /// Two ranks, each with its recorder, and what is on its way.
 pub(crate) struct Pair {
     pub(crate) ranks: Vec<(Rank<Mirror>, Recorder)>,
-    pub(crate) packets: BTreeMap<(u32, u32, Context, Lane), VecDeque<Packet>>,
+    pub(crate) packets: BTreeMap<(u32, u32, Context, Direction), VecDeque<Packet>>,
     pub(crate) done: VecDeque<(usize, Event)>,
 }
 
@@ -64,16 +64,16 @@ impl Pair {
     fn perform(&mut self, me: usize, work: Vec<Work>) {
         for work in work {
             let mut post = |to: RankId, context, packet: Packet| {
-                let lane = (me as u32, to.0, context, packet.lane());
+                let lane = (me as u32, to.0, context, packet.direction());
                 self.packets.entry(lane).or_default().push_back(packet);
             };
             match work {
                 Work::Send { to, context, packet, .. } => post(to, context, packet),
-                Work::Write { to, context, notice, request, .. } => {
+                Work::Write { context, write: Write { to, notice, request, .. }, .. } => {
                     notice.into_iter().for_each(|packet| post(to, context, packet));
                     self.done.push_back((me, Event::Written(request)));
                 }
-                Work::Read { of, context, notice, request, .. } => {
+                Work::Read { context, read: Read { of, notice, request, .. }, .. } => {
                     notice.into_iter().for_each(|packet| post(of, context, packet));
                     self.done.push_back((me, Event::Read(request)));
                 }

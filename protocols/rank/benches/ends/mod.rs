@@ -88,11 +88,11 @@ fn deliver<P: Protocol>(
     for work in work.drain(..) {
         let packet = match work {
             Work::Send { packet, .. } => Some(packet),
-            Work::Write { notice, request, .. } => {
+            Work::Write { write: Write { notice, request, .. }, .. } => {
                 completed = Some(Event::Written(request));
                 notice
             }
-            Work::Read { notice, request, .. } => {
+            Work::Read { read: Read { notice, request, .. }, .. } => {
                 completed = Some(Event::Read(request));
                 notice
             }

@@ -6,7 +6,7 @@ use super::flows::Flow;
 use super::receiving::{is_kept, received};
 use super::state::State;
 use crate::communicators::Communicators;
-use crate::{Failure, Kept, Sink, Status, Transfer, Work, Wrong};
+use crate::{Failure, Kept, Read, Sink, Status, Transfer, Work, Write, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
     Fate, Hint, LineId, Memory, Packet, Protocol, ReceiveSide, Release, SendSide, Unmark, Violation,
@@ -117,16 +117,9 @@ impl<P: Protocol> Messages<P> {
                     return Err(Wrong::Length(send));
                 }
                 self.requests.set_any(send, State::Writing { to: from, context, len: offered, then: None });
-                out.work(Work::Write {
-                    to: from,
-                    context,
-                    from: source,
-                    into: memory,
-                    receive,
-                    len,
-                    notice: Some(Packet::Filled { receive }),
-                    request: send,
-                });
+                let notice = Some(Packet::Filled { receive });
+                let write = Write { to: from, from: source, into: memory, len, request: send, notice };
+                out.work(Work::Write { context, write, receive });
                 Ok(())
             }
             Packet::Cancel { line } => {
@@ -271,7 +264,8 @@ impl<P: Protocol> Messages<P> {
                 }
             };
             self.requests.set_any(request, State::Reading { from: peer, context, then, status });
-            out.work(Work::Read { of: peer, context, from, send, into, len: status.len, notice, request });
+            let read = Read { of: peer, from, into, len: status.len, request, notice };
+            out.work(Work::Read { context, read, send });
         } else {
             self.requests.set_any(request, State::Filling { from: peer, status });
             let packet = Packet::Clear { send, receive: request, len: status.len, memory: into };

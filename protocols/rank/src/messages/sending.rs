@@ -4,7 +4,7 @@ use super::Messages;
 use super::flows::Flow;
 use super::state::{End, State, Then, inner};
 use crate::communicators::Communicators;
-use crate::{Failure, ProtocolError, Send, Sink, Status, Work};
+use crate::{Failure, ProtocolError, Send, Sink, Status, Work, Write};
 use carrousel_matching::{Context, Handle, RankId, Source, Tag};
 use carrousel_rendezvous::{Hint, Memory, Notice, Outgoing, Packet, Protocol, Route, SendSide, Target};
 
@@ -169,16 +169,8 @@ impl<P: Protocol> Messages<P> {
             Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag, data })),
         };
         let request = self.requests.open(State::Writing { to, context, len, then });
-        out.work(Work::Write {
-            to,
-            context,
-            from,
-            into: target.memory,
-            receive: line.receive,
-            len,
-            notice,
-            request,
-        });
+        let write = Write { to, from, into: target.memory, len, request, notice };
+        out.work(Work::Write { context, write, receive: line.receive });
         request
     }
 

@@ -82,7 +82,7 @@ fn a_message_that_crosses_its_announcement_has_them<P: Protocol>() {
         let mut pair = Pair::<P>::announcing();
         let receive = pair.receive(1, from(0), tag(5), LARGE); // the RTR is under way,
         pair.send_beside(0, 1, &bytes(LARGE, 1), false, data); // and so is the RTS
-        pair.deliver(1, 0, Lane::Back).expect("the RTR");
+        pair.deliver(1, 0, Direction::ToSender).expect("the RTR");
         pair.run();
         assert_eq!(pair.told(), "1 RTR, 0 RTS, 1 read, 1 DONE");
         got(&mut pair, receive, data, LARGE);

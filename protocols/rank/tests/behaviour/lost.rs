@@ -44,7 +44,7 @@ fn requests_that_need_it_fail<P: Protocol>() {
         }
         assert_eq!(pair.status(0, sent).failure, None, "an eager message was complete");
         pair.send(2, 0, 5, &bytes(LARGE, 2));
-        pair.deliver(2, 0, Lane::Forward).expect("rank 2 is there");
+        pair.deliver(2, 0, Direction::ToReceiver).expect("rank 2 is there");
         pair.complete_all(0).expect("the late read of the failed receive, which nobody wants, and the read");
         pair.got(0, other, 2, 5, &bytes(LARGE, 2));
     }
@@ -186,7 +186,8 @@ fn who_goes_no_further_declines_what_is_offered<P: Protocol>() {
         }
         let (root, _) = pair.collective(0, &call, &bytes(LARGE, 1));
         if !enters || early {
-            pair.deliver_in_context(0, 2, Context::COLLECTIVES, Lane::Forward).expect("the offer is right");
+            pair.deliver_in_context(0, 2, Context::COLLECTIVES, Direction::ToReceiver)
+                .expect("the offer is right");
         }
         lose(&mut pair, 0, 1);
         assert!(!pair.is_complete(0, root), "rank 2 has not answered");
@@ -208,7 +209,7 @@ fn who_learns_late_of_a_communicator_declines_what_was_offered<P: Protocol>() {
     assert_eq!(pair.define(0, part, &[0, 1, 2]), Ok(()));
     let call = Collective { communicator: part, ..collective(Kind::Broadcast, 0, LARGE) };
     let (root, _) = pair.collective(0, &call, &bytes(LARGE, 1));
-    pair.deliver_in_context(0, 2, part.collectives(), Lane::Forward).expect("the offer is right");
+    pair.deliver_in_context(0, 2, part.collectives(), Direction::ToReceiver).expect("the offer is right");
     lose(&mut pair, 0, 1);
     lose(&mut pair, 2, 1);
     assert!(!pair.is_complete(0, root), "rank 2 does not know yet that this concerns it");

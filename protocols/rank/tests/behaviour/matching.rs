@@ -77,7 +77,7 @@ fn any_source_takes_what_arrives_first<P: Protocol>() {
     for len in [SMALL, LARGE] {
         pair.send(2, 0, 5, &bytes(len, 2));
         pair.send(1, 0, 5, &bytes(len, 1));
-        pair.deliver(1, 0, Lane::Forward).expect("rank 1 is faster");
+        pair.deliver(1, 0, Direction::ToReceiver).expect("rank 1 is faster");
         pair.run();
         let first = pair.receive(0, Source::Any, tag(5), LARGE);
         let second = pair.receive(0, Source::Any, tag(5), LARGE);

@@ -68,7 +68,7 @@ enum Completion {
 /// The packet behind a read.
 type Notice = Option<(Context, Packet)>;
 
-type LaneOf = (u32, u32, Context, Lane);
+type LaneOf = (u32, u32, Context, Direction);
 
 /// The driver. Memory is named by its position in the owner's list of buffers, in the upper half of the address.
 pub(crate) struct Pair<P: Protocol> {
@@ -362,16 +362,16 @@ impl<P: Protocol> Pair<P> {
                         (Packet::Eager { len, .. }, Some(data)) if len > 0 => self.bytes(data, len).to_vec(),
                         _ => Vec::new(),
                     };
-                    let lane = self.lanes.entry((me, to.0, context, packet.lane())).or_default();
+                    let lane = self.lanes.entry((me, to.0, context, packet.direction())).or_default();
                     lane.push_back(Frame::Packet(packet, data));
                 }
-                Work::Write { to, context, from, into, receive, len, notice, request } => {
+                Work::Write { context, write: Write { to, from, into, len, notice, request }, receive } => {
                     self.log.push(format!("{me} write"));
                     let data = self.bytes(from, len).to_vec();
-                    let lane = self.lanes.entry((me, to.0, context, Lane::Forward)).or_default();
+                    let lane = self.lanes.entry((me, to.0, context, Direction::ToReceiver)).or_default();
                     lane.push_back(Frame::Write { into, receive, data, notice, request });
                 }
-                Work::Read { of, context, from, send, into, len, notice, request } => {
+                Work::Read { context, read: Read { of, from, into, len, notice, request }, send } => {
                     self.log.push(format!("{me} read"));
                     let (of, notice) = (of.0, notice.map(|packet| (context, packet)));
                     let read = Completion::Read { of, from, send, into, len, request, notice };
@@ -417,7 +417,7 @@ impl<P: Protocol> Pair<P> {
     }
 
     /// Delivers the next frame of one lane of messages.
-    pub(crate) fn deliver(&mut self, by: u32, to: u32, lane: Lane) -> Result<(), ProtocolError> {
+    pub(crate) fn deliver(&mut self, by: u32, to: u32, lane: Direction) -> Result<(), ProtocolError> {
         self.deliver_in((by, to, Context::MESSAGES, lane))
     }
 
@@ -427,7 +427,7 @@ impl<P: Protocol> Pair<P> {
         by: u32,
         to: u32,
         context: Context,
-        lane: Lane,
+        lane: Direction,
     ) -> Result<(), ProtocolError> {
         self.deliver_in((by, to, context, lane))
     }
@@ -462,7 +462,7 @@ impl<P: Protocol> Pair<P> {
                     return self.event(rank, Event::Read(request), &[]);
                 };
                 self.log.push(format!("{rank} {}", packet.name()));
-                let lane = self.lanes.entry((rank, of, context, packet.lane())).or_default();
+                let lane = self.lanes.entry((rank, of, context, packet.direction())).or_default();
                 lane.push_back(Frame::Packet(packet, Vec::new()));
                 self.completions[rank as usize].push_front(Completion::Landed(request));
                 Ok(())

@@ -65,7 +65,7 @@ fn a_reader_that_computes_holds_no_sender<P: Protocol>() {
         return;
     }
     pair.complete(1).expect("the data lands, of which rank 1 hears nothing");
-    pair.deliver(1, 0, Lane::Back).expect("the DONE behind it");
+    pair.deliver(1, 0, Direction::ToSender).expect("the DONE behind it");
     assert!(pair.is_complete(0, send));
     assert!(!pair.is_complete(1, receive));
     pair.run();
@@ -101,7 +101,7 @@ fn an_announcement_that_crosses_its_message_is_dropped<P: Protocol>() {
     let mut pair = Pair::<P>::announcing();
     let first = pair.receive(1, from(0), tag(5), LARGE); // the RTR is under way,
     pair.send(0, 1, 5, &bytes(LARGE, 1)); // and so is the RTS
-    pair.deliver(1, 0, Lane::Back).expect("the RTR");
+    pair.deliver(1, 0, Direction::ToSender).expect("the RTR");
     pair.run();
     assert_eq!(pair.told(), "1 RTR, 0 RTS, 1 read, 1 DONE", "a receive that sent RTR acknowledges nothing");
     pair.got(1, first, 0, 5, &bytes(LARGE, 1));
@@ -131,7 +131,7 @@ fn a_message_behind_a_misprediction_is_not_written_there<P: Protocol>() {
         let first = pair.receive(1, from(0), tag(5), LARGE);
         let at = |pair: &mut Pair<P>, now| {
             if now == delivered {
-                pair.deliver(1, 0, Lane::Back).expect("the RTR");
+                pair.deliver(1, 0, Direction::ToSender).expect("the RTR");
             }
         };
         at(&mut pair, 0);

@@ -88,7 +88,7 @@ fn another_message_may_come_first<P: Protocol>() {
     let mut pair = Pair::<P>::new();
     pair.send(0, 0, 5, &bytes(SMALL, 1));
     pair.send(1, 0, 5, &bytes(SMALL, 2));
-    pair.deliver(1, 0, Lane::Forward).expect("it is right");
+    pair.deliver(1, 0, Direction::ToReceiver).expect("it is right");
     let first = pair.receive(0, Source::Any, tag(5), SMALL);
     pair.run();
     let second = pair.receive(0, Source::Any, tag(5), SMALL);

@@ -1,4 +1,4 @@
-//! Names that processes use for each other and for their requests.
+//! Names that processes use for each other, for their requests and for their memory.
 
 use core::fmt;
 
@@ -38,4 +38,15 @@ impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "request {}.{}", self.index, self.generation)
     }
+}
+
+/// Registered memory of a request, as its owner and its peers name it. Opaque to the protocols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Memory {
+    /// First byte, in the owner's address space.
+    pub address: u64,
+    /// The key under which it is registered.
+    pub key: u32,
 }
