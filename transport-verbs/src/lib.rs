@@ -38,6 +38,8 @@ mod address;
 #[cfg(feature = "verbs")]
 mod atomics;
 #[cfg(feature = "verbs")]
+mod attempts;
+#[cfg(feature = "verbs")]
 mod control;
 #[cfg(feature = "verbs")]
 mod error;

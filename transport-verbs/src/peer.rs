@@ -1,6 +1,6 @@
 //! One peer: its connection, what is posted to it, and what waits.
 
-use crate::atomics::Attempt;
+use crate::attempts::Attempt;
 use crate::control::Control;
 use crate::frame::{self, CREDITS, GOODBYE, PACKET};
 use crate::ibv::{Operation, Parts, Request, Sge};

@@ -1,6 +1,6 @@
 //! What the peers of a transport share: buffers for packets, and room for completions; and what a completion sets free.
 
-use crate::atomics::Results;
+use crate::attempts::Results;
 use crate::ibv::BounceBuffers;
 use carrousel_transport::{Arrival, Handle};
 use std::collections::VecDeque;

@@ -41,12 +41,14 @@ mod plan;
 mod plans;
 mod player;
 mod record;
+mod short_plans;
 mod words;
 
 pub use atomics::{atomic_plans, generated_atomics, never_ending_atomics};
 pub use check::check;
 pub use contract_error::{ContractError, TableCell};
 pub use plan::{Plan, PlannedStep, Post, Step, Word, sum, sum_of};
-pub use plans::{Size, generated_plan, named_plans, never_ending_plan, short_plans};
+pub use plans::{Size, generated_plan, named_plans, never_ending_plan};
 pub use player::{Player, RankMemory};
 pub use record::{Event, Record, RecordError, RecordLine, parse, parse_record_line};
+pub use short_plans::short_plans;

@@ -1,6 +1,5 @@
 //! The plans: some with a name, each for one part of the contract, and generated ones, one for each seed.
 
-use super::atomics::{atomic_plans, generated_atomics};
 use super::plan::{Plan, Post, Step, next};
 use crate::Direction;
 use alloc::borrow::ToOwned;
@@ -319,14 +318,6 @@ pub fn generated_plan(seed: u64, ranks: u32, steps: usize, size: &Size) -> Plan 
         }
     }
     script.plan(&format!("seed {seed:#x}"))
-}
-
-/// Plans of a few steps, with little data, for records that are kept.
-pub fn short_plans() -> Vec<Plan> {
-    let size = Size { eager: 12, large: 3000, burst: 16 };
-    let generated = (100..108).map(|seed| generated_plan(seed, 2 + seed as u32 % 2, 24, &size));
-    let atomics = (100..104).map(|seed| generated_atomics(seed, 2 + seed as u32 % 2, 24, &size));
-    named_plans(&size).into_iter().chain(generated).chain(atomic_plans(&size)).chain(atomics).collect()
 }
 
 /// A plan in which rank `victim` never comes to its end, so that it can be killed in the middle: all ranks post many
