@@ -164,8 +164,12 @@ impl Communicators {
         self.has_lost_any() && context.is_collective() && self.lost_member(context.communicator()).is_some()
     }
 
-    /// Asserts the invariants, in debug builds.
+    /// Asserts the invariants, in debug builds; not of many communicators or losses, as all of them are looked at.
     fn check_invariants(&self) {
+        const MANY: usize = 32;
+        if !cfg!(debug_assertions) || self.groups.len() > MANY || self.lost.len() > MANY {
+            return;
+        }
         debug_assert!(self.groups.windows(2).all(|pair| pair[0].communicator < pair[1].communicator));
         debug_assert!(self.group(Communicator::WORLD).is_some());
         debug_assert!(self.groups.iter().all(|group| group.rank(group.me) == self.me));

@@ -140,6 +140,11 @@ impl<P: Protocol> Flows<P> {
         self.flows.iter_mut().filter(of_peer).map(|flow| core::mem::take(&mut flow.candidates)).sum()
     }
 
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.flows.len()
+    }
+
     /// The posted receives that could be announced, to all peers.
     pub(super) fn candidates(&self) -> u32 {
         self.flows.iter().map(|flow| flow.candidates).sum()

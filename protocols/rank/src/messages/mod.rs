@@ -259,10 +259,11 @@ impl<P: Protocol> Messages<P> {
         }
     }
 
-    /// Asserts the invariants, in debug builds; not of many messages, as all of them are looked at.
+    /// Asserts the invariants, in debug builds; not of many messages or flows, as all of them are looked at.
     pub(crate) fn check_invariants(&self) {
         const MANY: usize = 32;
-        if !cfg!(debug_assertions) || self.posted.len() > MANY || self.requests.len() > MANY {
+        let most = self.posted.len().max(self.requests.len()).max(self.flows.len());
+        if !cfg!(debug_assertions) || most > MANY {
             return;
         }
         self.requests.check_invariants();
