@@ -1,4 +1,4 @@
-//! The memory of a rank for each peer: little besides the ring, and no more for many peers than for few.
+//! The memory of a rank for each peer: little in addition to the ring, and no more for many peers than for few.
 //!
 //! The ranks of a node are all in this thread. One exchanges a message with each peer, to and fro, in turn. The test
 //! counts the bytes that its own calls leave allocated, and divides them by the peers so far.
@@ -8,11 +8,11 @@ use carrousel::{Communicator, in_one_thread_over};
 use carrousel_transport_shm::{Layout, Settings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The most bytes for a connected peer, besides its ring.
+/// The most bytes for a connected peer, in addition to its ring.
 const BYTES_MAX: u64 = 8 << 10;
 /// The numbers of peers at which the memory is measured.
 const PEERS: [u32; 4] = [2, 64, 256, 1024];
-/// The fewest words of a ring: the test measures the memory besides it.
+/// The fewest words of a ring: the test measures the other memory.
 const RING: usize = 16;
 /// Small enough for a quarter of a ring, and too large for any: eager, and read by the receiver.
 const SIZES: [usize; 2] = [8, 4000];

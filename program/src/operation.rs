@@ -83,7 +83,7 @@ impl Send {
         self.call_with(memory, None)
     }
 
-    /// The same for a message that carries 8 bytes besides its own.
+    /// The same for a message that carries 8 bytes in addition to its own.
     pub fn call_with(&self, memory: Memory, data: Option<u64>) -> Call {
         let Self { to, tag, len, synchronous, .. } = *self;
         Call::Send(rank::Send { to, tag, communicator: Communicator::WORLD, len, memory, synchronous, data })

@@ -32,7 +32,7 @@ pub const ITEMS_MAX: usize = 65_536;
 /// Most work on expressions over all ranks, counted in operands, minus signs and parentheses; an item
 /// of a group counts for [`ITEM_WORK`]. Rounds of a `repeat` are free: they are evaluated once.
 pub const WORK_MAX: u64 = 16_000_000;
-/// The work of one item of a group, or of one name behind `wait`, besides its operands, or its length in pieces of
+/// The work of one item of a group, or of one name behind `wait`, in addition to its operands, or its length in pieces of
 /// [`NAME_PIECE_BYTES`].
 pub const ITEM_WORK: u64 = 2;
 /// Looking up a long name is more work: each piece of this many bytes counts.

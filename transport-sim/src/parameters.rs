@@ -41,7 +41,7 @@ pub struct Cpu {
 pub struct Thread {
     /// From an arrival until the thread runs, in nanoseconds.
     pub wake_ns: u64,
-    /// CPU time that each wake-up takes from the computation, besides that of handling arrivals, in nanoseconds.
+    /// CPU time that each wake-up takes from the computation, in addition to that of handling arrivals, in nanoseconds.
     pub switch_ns: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct Network {
     pub name: String,
     /// The eager threshold of a scenario that does not set one, in bytes.
     pub eager_threshold: u64,
-    /// Bytes of each packet besides its data.
+    /// Bytes of each packet in addition to its data.
     pub header_bytes: u64,
     /// Between nodes.
     #[serde(rename = "network")]

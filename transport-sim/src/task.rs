@@ -34,7 +34,7 @@ impl Wake for Flag {
     }
 }
 
-/// The state of the present statement, besides its calls.
+/// The state of the present statement, without its calls.
 #[derive(Debug)]
 enum Kind {
     /// The CPU computes.

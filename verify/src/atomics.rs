@@ -1,6 +1,6 @@
 //! Atomics in the abstract network.
 //!
-//! Those that one rank posts at one peer take effect, and are reported, in the order in which they were posted; everything
+//! Atomics that one rank posts at one peer take effect, and are reported, in the order in which they were posted; everything
 //! else about them is open. So the network allows more than the contract does: it holds no atomic back until sends, writes
 //! or reads before it are over, and no fence does more than that order does. No protocol that [`State`] has posts any:
 //! a model of one that does has [`Atomics`] in addition to a [`Network`].

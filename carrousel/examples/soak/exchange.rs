@@ -1,6 +1,6 @@
 //! Messages in any order, by every call that sends or receives.
 
-use crate::plan::{Blocking, Message, NEVER, Wildcards, content};
+use crate::plan::{Blocking, NEVER, PlannedMessage, Wildcards, content};
 use crate::{Counts, pause};
 use carrousel::{Any, Communicator, Request, Source, Status, Tag};
 use fastrand::Rng;
@@ -34,9 +34,9 @@ type Got = Option<(Status, Vec<u8>)>;
 struct Part<'a> {
     communicator: &'a Communicator,
     /// The messages that this rank sends, in this order.
-    outgoing: Vec<&'a Message>,
+    outgoing: Vec<&'a PlannedMessage>,
     /// The messages that it receives, in the order in which each sender sends them.
-    incoming: Vec<&'a Message>,
+    incoming: Vec<&'a PlannedMessage>,
     /// The patterns of its receives, in the order in which they are posted.
     patterns: Vec<Pattern>,
 }
@@ -44,13 +44,13 @@ struct Part<'a> {
 /// Carries out an exchange.
 pub(crate) fn run(
     communicator: &Communicator,
-    messages: &[Message],
+    messages: &[PlannedMessage],
     (wildcards, blocking): (Wildcards, Blocking),
     rng: &mut Rng,
 ) -> Result<Counts, String> {
     let me = communicator.rank();
     let outgoing = messages.iter().filter(|message| message.from == me).collect();
-    let incoming: Vec<&Message> = messages.iter().filter(|message| message.to == me).collect();
+    let incoming: Vec<&PlannedMessage> = messages.iter().filter(|message| message.to == me).collect();
     let patterns = patterns(&incoming, wildcards, rng);
     let part = Part { communicator, outgoing, incoming, patterns };
     let got = match (rng.u32(..4), blocking) {
@@ -63,7 +63,7 @@ pub(crate) fn run(
 }
 
 /// Patterns of receives by which every message is received, whichever arrives first.
-fn patterns(incoming: &[&Message], wildcards: Wildcards, rng: &mut Rng) -> Vec<Pattern> {
+fn patterns(incoming: &[&PlannedMessage], wildcards: Wildcards, rng: &mut Rng) -> Vec<Pattern> {
     let choice = match wildcards {
         Wildcards::Tag => rng.u32(..2),
         Wildcards::Source => rng.u32(..3),
@@ -72,17 +72,17 @@ fn patterns(incoming: &[&Message], wildcards: Wildcards, rng: &mut Rng) -> Vec<P
     let any_source = choice >= 2 && wildcards != Wildcards::Tag;
     let any_tag = choice == 1 || choice == 3;
     let class =
-        |message: &Message| ((!any_source).then_some(message.from), (!any_tag).then_some(message.tag));
+        |message: &PlannedMessage| ((!any_source).then_some(message.from), (!any_tag).then_some(message.tag));
     // In any order. Each receive is for a message of a class, and the messages of a class are received in the order
     // of sending.
-    let mut order: Vec<&Message> = incoming.to_vec();
+    let mut order: Vec<&PlannedMessage> = incoming.to_vec();
     rng.shuffle(&mut order);
-    let of_class = |message: &&&Message| class(message);
+    let of_class = |message: &&&PlannedMessage| class(message);
     // The class may be from any source: it is not known which of its messages comes first.
     let largest =
         |wanted| incoming.iter().filter(|message| of_class(message) == wanted).map(|m| m.bytes).max();
     let mut taken: Vec<(Option<u32>, Option<u32>)> = Vec::new();
-    let mut pattern = |message: &Message| {
+    let mut pattern = |message: &PlannedMessage| {
         let wanted = class(message);
         let at = taken.iter().filter(|other| **other == wanted).count();
         taken.push(wanted);
@@ -358,8 +358,8 @@ impl Part<'_> {
         let mut counts = Counts::default();
         for (pattern, got) in self.patterns.iter().zip(got) {
             let (status, buffer) = got.ok_or("a receive has ended without a message")?;
-            let of_tag = |message: &Message| pattern.tag.is_none_or(|tag| message.tag == tag);
-            let is_next = |message: &&Message| message.from == status.source && of_tag(message);
+            let of_tag = |message: &PlannedMessage| pattern.tag.is_none_or(|tag| message.tag == tag);
+            let is_next = |message: &&PlannedMessage| message.from == status.source && of_tag(message);
             let at = left.iter().position(is_next);
             let Some(at) = at else {
                 return Err(format!("{pattern:?} has got {status:?}, which nobody sends"));
@@ -379,7 +379,7 @@ impl Part<'_> {
 }
 
 /// Checks that a receive has got this message.
-fn check(message: &Message, status: Status, buffer: &[u8]) -> Result<(), String> {
+fn check(message: &PlannedMessage, status: Status, buffer: &[u8]) -> Result<(), String> {
     let expected = Status { source: message.from, tag: message.tag, bytes: message.bytes as u64 };
     if status != expected {
         return Err(format!("{status:?}, expected {expected:?}"));
@@ -400,7 +400,7 @@ fn check(message: &Message, status: Status, buffer: &[u8]) -> Result<(), String>
 /// Messages whose receives are cancelled. Each receive has got its message, or the message can be received again.
 pub(crate) fn race(
     communicator: &Communicator,
-    messages: &[Message],
+    messages: &[PlannedMessage],
     rng: &mut Rng,
 ) -> Result<Counts, String> {
     let me = communicator.rank();

@@ -97,7 +97,7 @@ pub(crate) fn pause(rng: &mut Rng) {
     }
 }
 
-/// Message sizes around every threshold of the options, and others that matter to memory.
+/// PlannedMessage sizes around every threshold of the options, and others that matter to memory.
 fn sizes(settings: &Settings) -> Vec<usize> {
     let options = settings.protocol();
     let ring = settings.shm_ring();

@@ -34,7 +34,7 @@ pub(crate) enum Shape {
 
 /// A message of an exchange. Ranks are those of the communicator.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Message {
+pub(crate) struct PlannedMessage {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) tag: u32,
@@ -89,11 +89,11 @@ pub(crate) enum Sending {
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Messages in any order. Those of a sender are sent in the order of the list.
-    Exchange { messages: Vec<Message>, wildcards: Wildcards, blocking: Blocking, barrier: bool },
+    Exchange { messages: Vec<PlannedMessage>, wildcards: Wildcards, blocking: Blocking, barrier: bool },
     /// Each rank sends to the rank `by` places further, and receives from the rank as many before, at the same time.
     Shift { by: u32, bytes: usize },
     /// Messages whose receives are cancelled at about the time at which they come.
-    Race { messages: Vec<Message> },
+    Race { messages: Vec<PlannedMessage> },
     /// Many messages of one size to a receiver that comes later.
     Burst { senders: Vec<u32>, receiver: u32, count: u32, bytes: usize, sending: Sending, late_us: u64 },
     /// A collective of this many elements.
@@ -117,7 +117,7 @@ pub(crate) struct Plan {
     ranks: u32,
     shape: Shape,
     steps: u32,
-    /// Message sizes around every threshold.
+    /// PlannedMessage sizes around every threshold.
     sizes: Vec<usize>,
     /// The communicators: one with several groups was made by colours. The first is that of all ranks.
     pub(crate) groups: Vec<Vec<Vec<u32>>>,
@@ -254,7 +254,7 @@ impl Plan {
             let bytes = self.size(rng, room);
             room -= bytes;
             let key = self.key(number, from, index);
-            messages.push(Message { from, to, tag, bytes, synchronous: rng.u32(..6) == 0, key });
+            messages.push(PlannedMessage { from, to, tag, bytes, synchronous: rng.u32(..6) == 0, key });
         }
         Action::Exchange { messages, wildcards, blocking, barrier }
     }
@@ -269,7 +269,14 @@ impl Plan {
             let bytes = self.size(rng, room);
             room -= bytes;
             let key = self.key(number, from, index);
-            messages.push(Message { from, to, tag: RACE_TAGS + index, bytes, synchronous: rng.bool(), key });
+            messages.push(PlannedMessage {
+                from,
+                to,
+                tag: RACE_TAGS + index,
+                bytes,
+                synchronous: rng.bool(),
+                key,
+            });
         }
         Action::Race { messages }
     }

@@ -9,7 +9,7 @@
 
 use crate::Violation;
 
-/// The bytes that a message counts besides its data: messages without data are kept, too.
+/// The bytes that a message counts in addition to its data: messages without data are kept, too.
 pub const MESSAGE_COST: u64 = 64;
 
 /// The window without a bound. With it nothing is counted, because the data held may exceed the range of the counts.

@@ -43,7 +43,7 @@ impl fmt::Display for Direction {
     }
 }
 
-/// Whose packet it is. The numbers are part of the format: each has one meaning for ever.
+/// The protocol whose packet it is. The numbers are part of the format: each has one meaning for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
     /// Messages between two ranks: eager, or by rendezvous.
@@ -132,7 +132,7 @@ impl Header {
         self.0.to_le_bytes()
     }
 
-    /// Whose packet it is.
+    /// The protocol whose packet it is.
     ///
     /// # Errors
     /// When the version or the protocol is unknown here: then no other field means anything.

@@ -69,7 +69,7 @@ fn tickets(size: &Size) -> Plan {
     script.plan("tickets")
 }
 
-/// Whoever finds the later word changed has to find the earlier one changed, too.
+/// A rank that finds the later word changed has to find the earlier one changed, too.
 fn words_one_behind_the_other(size: &Size) -> Plan {
     let mut script = Script::new(3);
     for _ in 0..size.burst / 4 {

@@ -268,7 +268,7 @@ impl<'a> Player<'a> {
                     peer.fetches += 1;
                     self.outstanding += 1;
                     let atomic = Atomic { to, target: remote, op, request, fenced: step.fenced };
-                    // One that is refused never completes, which the check finds.
+                    // An atomic that is refused never completes, which the check finds.
                     let _ = out.atomic(&atomic);
                 }
             }

@@ -103,7 +103,7 @@ fn in_order(turns: &[Turn]) -> Result<(Vec<Turn>, u64), ContractError> {
     }
     let (mut order, mut value) = (Vec::new(), 0);
     while let Some(mut found) = by_value.remove(&value) {
-        // Those that change nothing come before the one that does.
+        // Atomics that change nothing come before the one that does.
         found.sort_by_key(Turn::changes);
         value = found.last().map_or(value, Turn::left);
         order.append(&mut found);
