@@ -1,7 +1,7 @@
 //! Messages that are claimed before they are received (MPI-4.1, 3.8.2 and 3.8.3).
 
 use super::driver::Driver;
-use super::pending::{Awaited, Known, What};
+use super::pending::{Known, What};
 use super::registry::Registry;
 use super::transports::Transports;
 use super::{Endpoint, Found};
@@ -28,12 +28,7 @@ impl Endpoint {
         from: Source,
         tag: TagSelector,
     ) -> Result<Option<ClaimedMessage>, BoxedError> {
-        self.poll_unblocked(Some((Awaited::Message(from, tag), caller.site())));
-        let claimed = self.claim(caller, from, tag);
-        if claimed.is_none() {
-            self.check_source(caller, from)?;
-        }
-        Ok(claimed)
+        self.find_now(caller, from, tag, |endpoint| endpoint.claim(caller, from, tag))
     }
 
     /// Waits for a message that such a receive would get, and claims it.
@@ -43,11 +38,7 @@ impl Endpoint {
         from: Source,
         tag: TagSelector,
     ) -> Result<ClaimedMessage, BoxedError> {
-        self.block_until(Awaited::Message(from, tag), caller, |endpoint| {
-            let claimed = endpoint.claim(caller, from, tag).map(Ok);
-            // Fails as a receive from a lost rank would.
-            claimed.or_else(|| endpoint.check_source(caller, from).err().map(Err))
-        })
+        self.wait_to_find(caller, from, tag, |endpoint| endpoint.claim(caller, from, tag))
     }
 
     fn claim(&mut self, caller: Caller<'_>, from: Source, tag: TagSelector) -> Option<ClaimedMessage> {

@@ -37,11 +37,7 @@ impl Endpoint {
         from: Source,
         tag: TagSelector,
     ) -> Result<Found, BoxedError> {
-        self.block_until(Awaited::Message(from, tag), caller, |endpoint| {
-            let found = endpoint.probe(caller.id(), from, tag).map(Ok);
-            // Fails as a receive from a lost rank would.
-            found.or_else(|| endpoint.check_source(caller, from).err().map(Err))
-        })
+        self.wait_to_find(caller, from, tag, |endpoint| endpoint.probe(caller.id(), from, tag))
     }
 
     /// The first message that such a receive would get, after progress.
@@ -51,8 +47,33 @@ impl Endpoint {
         from: Source,
         tag: TagSelector,
     ) -> Result<Option<Found>, BoxedError> {
+        self.find_now(caller, from, tag, |endpoint| endpoint.probe(caller.id(), from, tag))
+    }
+
+    /// Waits until `find` finds a message that such a receive would get. Fails as a receive from a lost rank would.
+    pub(super) fn wait_to_find<T>(
+        &mut self,
+        caller: Caller<'_>,
+        from: Source,
+        tag: TagSelector,
+        find: impl Fn(&mut Self) -> Option<T>,
+    ) -> Result<T, BoxedError> {
+        self.block_until(Awaited::Message(from, tag), caller, |endpoint| {
+            let found = find(endpoint).map(Ok);
+            found.or_else(|| endpoint.check_source(caller, from).err().map(Err))
+        })
+    }
+
+    /// The message that `find` finds, if it finds one after progress. Fails as a receive from a lost rank would.
+    pub(super) fn find_now<T>(
+        &mut self,
+        caller: Caller<'_>,
+        from: Source,
+        tag: TagSelector,
+        find: impl Fn(&mut Self) -> Option<T>,
+    ) -> Result<Option<T>, BoxedError> {
         self.poll_unblocked(Some((Awaited::Message(from, tag), caller.site())));
-        let found = self.probe(caller.id(), from, tag);
+        let found = find(self);
         if found.is_none() {
             self.check_source(caller, from)?;
         }
@@ -60,7 +81,7 @@ impl Endpoint {
     }
 
     /// Fails as a receive from a lost rank does.
-    pub(super) fn check_source(&mut self, caller: Caller<'_>, from: Source) -> Result<(), BoxedError> {
+    fn check_source(&mut self, caller: Caller<'_>, from: Source) -> Result<(), BoxedError> {
         match self.driver.rank.lost_for(from, caller.id()) {
             Some(lost) => Err(self.gone(lost)),
             None => Ok(()),
