@@ -11,7 +11,6 @@ use super::outbound::Out;
 use super::peer::Peer;
 use crate::Frame;
 use carrousel_transport::{Arrival, Atomic, AtomicOp, Handle, Memory, Regions};
-use std::collections::VecDeque;
 use zerocopy::little_endian::{U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
@@ -77,43 +76,6 @@ struct AtomicReply {
     generation: U32,
 }
 
-/// The atomics at a peer that are not complete, in the order in which they were posted.
-#[derive(Debug, Default)]
-pub(super) struct PendingAtomics {
-    queue: VecDeque<Atomic>,
-    /// The peer has been asked for so many of them, the first ones.
-    asked: usize,
-}
-
-impl PendingAtomics {
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
-    }
-
-    /// The requests of all of them.
-    pub(super) fn requests(&self) -> impl Iterator<Item = Handle> {
-        self.queue.iter().map(|atomic| atomic.request)
-    }
-
-    /// The next one that the peer can be asked for, which counts as asked for; `reads` tells whether reads from the peer are
-    /// outstanding.
-    fn ask_next(&mut self, reads: bool) -> Option<Atomic> {
-        let next = *self.queue.get(self.asked)?;
-        if next.fenced && (reads || self.asked > 0) {
-            return None;
-        }
-        self.asked += 1;
-        Some(next)
-    }
-
-    /// The peer has answered. Returns false if it was not asked for this atomic first.
-    fn answered(&mut self, request: Handle) -> bool {
-        let is_first = self.asked > 0 && self.queue.pop_front_if(|first| first.request == request).is_some();
-        self.asked -= usize::from(is_first);
-        is_first
-    }
-}
-
 impl Out {
     pub(super) fn post_atomic(&mut self, atomic: &Atomic) {
         let failed = Arrival::Fetched(atomic.request, 0);
@@ -124,7 +86,7 @@ impl Out {
             return self.completions.push_back(failed);
         }
         if let Some(peer) = self.peer_mut(local_rank) {
-            peer.atomics.queue.push_back(*atomic);
+            peer.atomics.push(*atomic);
         }
         self.ask_for_atomics(local_rank);
     }

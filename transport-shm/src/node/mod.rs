@@ -27,6 +27,7 @@ mod local_ranks;
 mod memory;
 mod outbound;
 mod peer;
+mod pending_atomics;
 mod process;
 
 pub use address::{Address, AddressError};

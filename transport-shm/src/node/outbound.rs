@@ -1,7 +1,6 @@
 //! The sending half: rings of peers, and the sends that wait for room in them.
 
 use super::address::Address;
-use super::atomics::PendingAtomics;
 use super::connect::ConnectError;
 use super::cooperative_copy;
 use super::direct::{self, DirectCopyError};
@@ -9,6 +8,7 @@ use super::frames::{GET_REQUEST, GetRequest, Transfer};
 use super::local_ranks::LocalRanks;
 use super::memory::Budget;
 use super::peer::{FragmentedOp, FragmentedSend, Peer, PeerRing, PendingRead, PendingSend};
+use super::pending_atomics::PendingAtomics;
 use super::process::{self, Identity, Process};
 use crate::doorbell;
 use crate::sync::Ordering;

@@ -1,7 +1,7 @@
 //! A connected peer: its ring, and the sends that wait for room in it.
 
-use super::atomics::PendingAtomics;
 use super::frames::{FRAGMENT, Fragment};
+use super::pending_atomics::PendingAtomics;
 use super::process::Process;
 use crate::doorbell;
 use crate::segment::Word;

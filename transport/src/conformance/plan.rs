@@ -10,6 +10,8 @@ use core::ops::Range;
 
 /// Bytes of the bodies of packets: a word, other sizes of real packets, the longest.
 const BODY_LENS: [usize; 5] = [8, 12, 28, 40, BODY_MAX];
+/// The same of packets that have data behind the body: together they fit the smallest ring.
+const BODY_LENS_WITH_DATA: [usize; 3] = [8, 12, 28];
 
 /// The operations that the ranks of a job post to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,11 +206,16 @@ impl Plan {
     /// The head of the packet that the peer gets by a step. No transport knows what it means, and it means nothing; but
     /// bodies of a word and longer ones occur, up to the longest, and headers of all kinds.
     pub fn head(&self, from: u32, at: usize) -> Option<Head> {
-        let direction = self.planned_step(from, at)?.step.post.direction()?;
+        let post = self.planned_step(from, at)?.step.post;
+        let direction = post.direction()?;
+        let lens: &[usize] = match post {
+            Post::Send { len: 1.., .. } => &BODY_LENS_WITH_DATA,
+            _ => &BODY_LENS,
+        };
         let header = Header::new(Protocol::Messages, direction, (at % 128) as u8, self.context(at));
         let position = (at as u64).to_le_bytes();
         let mut rest = [0; BODY_MAX - size_of::<u64>()];
-        let rest = &mut rest[..BODY_LENS[at % BODY_LENS.len()] - position.len()];
+        let rest = &mut rest[..lens[at % lens.len()] - position.len()];
         // Other bytes than those of the data.
         fill(!from, at, rest);
         Some(Head::new(header, [&position, rest]))
