@@ -303,7 +303,6 @@ fn two_atomics_of_a_rank_cannot_change_places_nor_what_they_have_found() {
                     events[at] = Event::Fetched { at: two, value };
                     tried += 1;
                     let is_allowed = replay(&plan, &other).is_ok();
-                    if is_allowed { eprintln!("ALLOWED {} from {from} at {at} one {one} two {two}: {value} {second} {:?} keeps {:?}", plan.name, (plan.planned_step(from as u32, one).map(|p| p.step.post), plan.planned_step(from as u32, two).map(|p| p.step.post)), check(&plan, &other.ranks)); }
                     // Atomics on two words may have found them the other way round.
                     allowed += usize::from(is_allowed && check(&plan, &other.ranks).is_err());
                 }
