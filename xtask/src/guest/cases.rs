@@ -192,6 +192,8 @@ const CASES: &[GuestCase] = &[
     GuestCase {
         name: "ranks of two guests that disagree, or leave a message, are told both lines",
         statuses: &[0, 0],
+        // Four jobs one after the other.
+        timeout_s: 180,
         built: &[COMMAND, COMMAND_TESTS],
         ssh: true,
         command: r#"
