@@ -55,7 +55,7 @@ impl Protocol {
     pub const MAX: u8 = 1 << PROTOCOL_BITS;
 }
 
-/// Why a header is none that this process can read. The peer is to blame, or whoever forged it.
+/// The reason why this process cannot read a header. The peer is to blame, or the forger of the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum HeaderError {
