@@ -3,7 +3,7 @@
 
 use carrousel_engine::{CallContext, Endpoint, Error, LocalJob};
 use carrousel_rank::wire::{WireError, encode};
-use carrousel_rank::{Communicator, Context, Direction, Handle, LineId, Packet, RankId, Source, Tag, mpi};
+use carrousel_rank::{Communicator, Context, Direction, Handle, Packet, RankId, RtrId, Source, Tag, mpi};
 use carrousel_transport::{Head, Header, Outbound, Protocol, Transport};
 use carrousel_transport_shm::{Node, Settings};
 
@@ -33,8 +33,8 @@ fn head(bits: u32, body: &[u8]) -> Head {
 
 #[test]
 fn bytes_that_are_no_packet_are_the_end_of_the_connection() {
-    let line = LineId { receive: Handle { index: 1, generation: 0 }, index: 0 };
-    let good = encode(Context::MESSAGES, &Packet::CancelAck { line });
+    let rtr = RtrId { receive: Handle { index: 1, generation: 0 }, index: 0 };
+    let good = encode(Context::MESSAGES, &Packet::CancelAck { rtr });
     let bits = good.header().bits();
     let eager = encode(Context::MESSAGES, &Packet::Eager { tag: Tag(7), data: None, len: 0 });
     let beside = encode(Context::MESSAGES, &Packet::Eager { tag: Tag(7), data: Some(9), len: 0 });

@@ -1,4 +1,4 @@
-//! Arbitrary bytes as the parameter file of small buffers. The corpus is replayed by `protocols/reuse/tests/corpus.rs`, without a
+//! Arbitrary bytes as the parameter file of small buffers. The corpus is replayed by `protocols/registration/tests/corpus.rs`, without a
 //! fuzzer.
 
 #![no_main]

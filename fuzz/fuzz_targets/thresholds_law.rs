@@ -1,6 +1,6 @@
 //! What holds for any bytes that are read as a parameter file; shared by the fuzzer and the replay of its corpus.
 
-use carrousel_reuse::Thresholds;
+use carrousel_registration::Thresholds;
 
 /// Panics when `bytes` are understood, and not as what they say.
 pub(crate) fn holds(bytes: &[u8]) {

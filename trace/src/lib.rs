@@ -8,7 +8,7 @@
 //!
 //! | line | meaning |
 //! | --- | --- |
-//! | `{"carrousel_trace":3,"rank":0,"ranks":2,"command":["./heat"],"options":{..}}` | the head: version of the format, rank, and the options that the rank was made with |
+//! | `{"carrousel_trace":4,"rank":0,"ranks":2,"command":["./heat"],"options":{..}}` | the head: version of the format, rank, and the options that the rank was made with |
 //! | `{"call":{"call":{"send":{..}},"answer":{"request":{..}},"file":"src/main.rs","line":7}}` | a call of the application, the request that it opened or why it was refused, and the line of the program that calls; with `"ignored":[1]` if something of rank 1 had arrived and was not fed before |
 //! | `{"define":{"communicator":1,"members":[0,2]}}` | a communicator of which the rank was told |
 //! | `{"forget":{"communicator":1}}` | a communicator that no rank has any more; its number may be used again |

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// The version of the format, in every head.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The first line of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! A reader reads the records of a recorder; any other line is refused with its place, or was cut short.
 
 use carrousel_rank::{
-    Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, Kind, LineId, Memory,
-    Options, Packet, Pattern, RankId, Receive, ReceiveClaimed, Rtr, Send, Source, Speculation, Status, Tag,
+    Call, Collective, Communicator, Context, Envelope, Event, Failure, Handle, Hint, Kind, Memory, Options,
+    Packet, Pattern, RankId, Receive, ReceiveClaimed, Rtr, RtrId, Send, Source, Speculation, Status, Tag,
     TagSelector, Transfer, mpi,
 };
 use carrousel_trace::{
@@ -54,7 +54,7 @@ fn handle(index: u32) -> Handle {
 fn records() -> Vec<Record> {
     let memory = Memory { address: u64::MAX, key: 3 };
     let (tag, context, communicator) = (Tag(5), Context(2), Communicator::WORLD);
-    let line = LineId { receive: handle(1), index: 9 };
+    let rtr = RtrId { receive: handle(1), index: 9 };
     let packets = [
         Packet::Eager { tag, data: None, len: 8 },
         Packet::Eager { tag, data: Some(u64::MAX), len: 8 },
@@ -62,16 +62,16 @@ fn records() -> Vec<Record> {
         Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::StopRtr },
         Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::ResumeRtr },
         Packet::Rts { tag, data: None, len: 8, send: handle(2), memory, hint: Hint::Unused },
-        Packet::Fin { line, tag, data: Some(0), len: 8 },
-        Packet::RtrAck { line, tag, data: None, len: 8 },
-        Packet::Filled { receive: handle(3) },
-        Packet::CancelAck { line },
+        Packet::Fin { rtr, tag, data: Some(0), len: 8 },
+        Packet::RtrAck { rtr, tag, data: None, len: 8 },
+        Packet::Atp { receive: handle(3) },
+        Packet::CancelAck { rtr },
         Packet::Rtr(Rtr { tag: mpi::ANY_TAG, seen: 1, ahead: 2, receive: handle(4), len: 8, memory }),
-        Packet::Done { send: handle(5) },
+        Packet::Ats { send: handle(5) },
         Packet::RtsAck { send: handle(6) },
-        Packet::Clear { send: handle(7), receive: handle(8), len: 8, memory },
-        Packet::Cancel { line },
-        Packet::Seen { seen: 64, taken: 72 },
+        Packet::Cts { send: handle(7), receive: handle(8), len: 8, memory },
+        Packet::Cancel { rtr },
+        Packet::Ack { seen: 64, taken: 72 },
     ];
     let calls = [
         Call::Send(Send {
@@ -232,8 +232,8 @@ fn an_invalid_trace_is_refused_with_its_place() {
     refused(&["hello\n"], &["rank-0.jsonl:1: no head of a trace"]);
     refused(&[rest], &["rank-0.jsonl:1: no head of a trace"]);
     refused(
-        &[&with_head("\"carrousel_trace\":3", "\"carrousel_trace\":2")],
-        &["version 2", "this command reads 3"],
+        &[&with_head("\"carrousel_trace\":4", "\"carrousel_trace\":3")],
+        &["version 3", "this command reads 4"],
     );
     refused(&[&with_head("\"ranks\":1", "\"ranks\":4000000000")], &["rank 0 of 4000000000"]);
     refused(&[&with_head("\"rank\":0,\"ranks\":1", "\"rank\":1,\"ranks\":2")], &["it is the part of rank 1"]);

@@ -23,7 +23,7 @@ pub enum Protocol {
 pub(crate) enum Classical {}
 
 impl MirrorRules for Classical {
-    const RELEASE: Release = Release::DoneAfterRead;
+    const RELEASE: Release = Release::AtsAfterRead;
 }
 
 impl Protocol {

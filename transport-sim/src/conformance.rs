@@ -49,8 +49,8 @@ impl Out {
         let number = Handle { index: packets.len() as u32, generation: 0 };
         packets.push((*head, data.to_vec()));
         let packet = match head.direction() {
-            Direction::ToReceiver => Packet::Filled { receive: number },
-            Direction::ToSender => Packet::Done { send: number },
+            Direction::ToReceiver => Packet::Atp { receive: number },
+            Direction::ToSender => Packet::Ats { send: number },
         };
         (head.header().context(), packet)
     }
@@ -176,7 +176,7 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
         };
         match load {
             Load::Packet { packet, .. } => {
-                let (Packet::Filled { receive: number } | Packet::Done { send: number }) = packet else {
+                let (Packet::Atp { receive: number } | Packet::Ats { send: number }) = packet else {
                     unreachable!("no others were posted");
                 };
                 let (head, data) = wires.borrow().packets[number.index as usize].clone();

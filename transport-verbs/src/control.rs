@@ -8,7 +8,7 @@ use crate::frame::NUMBERED;
 use crate::rail::Rail;
 use crate::shared::Shared;
 use crate::{Loss, VerbsError};
-use carrousel_link::{self as link, Credits, InOrder, Numbers, Rules};
+use carrousel_connection::{self as connection, Credits, ReorderBuffer, Rules, SequenceNumbers};
 use carrousel_transport::Direction;
 
 /// The second queue pair, and the order that packets have by both.
@@ -18,9 +18,9 @@ pub(crate) struct Control {
     /// Packets that may be on their way from the peer.
     window: u16,
     /// By direction.
-    sent: [Numbers<Rules>; 2],
+    sent: [SequenceNumbers<Rules>; 2],
     /// By direction: those that have come before their turn.
-    come: [InOrder<Vec<u8>, Rules>; 2],
+    come: [ReorderBuffer<Vec<u8>, Rules>; 2],
 }
 
 impl Control {
@@ -31,8 +31,8 @@ impl Control {
     /// The kind of a packet that is posted now by the first rail.
     pub(crate) fn number(&mut self, direction: Direction) -> u16 {
         let numbers = &mut self.sent[direction as usize];
-        let (number, _) = numbers.next(link::Way::First);
-        numbers.sent(link::Way::First);
+        let (number, _) = numbers.next(connection::Rail::First);
+        numbers.sent(connection::Rail::First);
         NUMBERED | number
     }
 
@@ -51,9 +51,9 @@ impl Control {
         (direction, packet): (Direction, [&[u8]; 2]),
     ) -> Result<bool, VerbsError> {
         let numbers = &mut self.sent[direction as usize];
-        let wish = if packet[1].is_empty() { link::Way::Second } else { link::Way::First };
+        let wish = if packet[1].is_empty() { connection::Rail::Second } else { connection::Rail::First };
         let (number, chosen) = numbers.next(wish);
-        let rail = if chosen == link::Way::Second { &mut self.rail } else { first };
+        let rail = if chosen == connection::Rail::Second { &mut self.rail } else { first };
         let went = rail.send(shared, credits, NUMBERED | number, packet)?;
         if went {
             numbers.sent(chosen);

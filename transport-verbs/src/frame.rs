@@ -11,7 +11,7 @@ pub(crate) const GOODBYE: u16 = 3;
 /// A packet as well, whose place in its lane is in the other bits: there is another rail that packets may take.
 pub(crate) const NUMBERED: u16 = 1 << 15;
 
-const _: () = assert!(carrousel_link::NUMBERS <= NUMBERED);
+const _: () = assert!(carrousel_connection::NUMBERS <= NUMBERED);
 
 /// Whether a frame of this kind takes a credit.
 #[inline]

@@ -14,7 +14,7 @@
 //! that is watched: then the thread would wait for itself.
 
 use crate::VerbsError;
-use carrousel_reuse::Span;
+use carrousel_registration::Span;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

@@ -7,7 +7,7 @@ use crate::rail::{Rail, posted_to};
 use crate::shared::Shared;
 use crate::wireup::{Wireup, WireupEvent};
 use crate::{Address, Loss, VerbsError};
-use carrousel_link::Credits;
+use carrousel_connection::Credits;
 use carrousel_transport::{
     Arrival, Atomic, AtomicsUnsupportedError, Direction, Head, Memory, Outbound, RankId, Read, Regions,
     Write, ZcopySource,

@@ -7,7 +7,7 @@ use crate::ibv::{Operation, Parts, Request, Sge};
 use crate::rail::Rail;
 use crate::shared::{Posted, Shared};
 use crate::{Loss, VerbsError};
-use carrousel_link::{Credits, Rules};
+use carrousel_connection::{Credits, Rules};
 use carrousel_transport::{Arrival, Direction, Handle, Head, Memory};
 use std::collections::VecDeque;
 

@@ -4,7 +4,7 @@ use crate::VerbsError;
 use crate::frame::{self, takes_credit};
 use crate::ibv::{Operation, Parts, QueuePair, Request};
 use crate::shared::{Posted, Shared};
-use carrousel_link::{Credits, Rules};
+use carrousel_connection::{Credits, Rules};
 use carrousel_transport::{Arrival, RankId};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,13 +1,14 @@
 //! The memory of the application, registered with the adapter: kept for the next use where that is safe.
 //!
-//! Which registrations are kept, found again, and ended, and which small buffers are worth one, is decided by [`Direct`];
+//! Which registrations are kept, found again, and ended, and which small buffers are worth one, is decided by [`RegistrationCache`];
 //! here they are made and ended, and it is told what the application unmaps.
 
 use crate::ibv::{Device, Region};
 use crate::memory_hooks::MemoryHooks;
 use crate::{Access, VerbsError};
-use carrousel_reuse::{
-    Acquired, Deregister, Direct, Limits, Path, Policy, RegionId, Registration, Route, Span, Thresholds,
+use carrousel_registration::{
+    Acquired, Deregister, Limits, Path, Policy, RegionId, Registration, RegistrationCache, Route, Span,
+    Thresholds,
 };
 use carrousel_transport::{Keys, MemoryDomain};
 use rustix::mm::{Advice, madvise};
@@ -31,7 +32,7 @@ enum Means {
 #[derive(Debug)]
 pub struct Registrations {
     device: Arc<Device>,
-    memory: Direct,
+    memory: RegistrationCache,
     /// Whether small buffers that are used often are registered.
     reuses: bool,
     /// By the index of their name.
@@ -92,7 +93,7 @@ impl Registrations {
     fn by(device: &Arc<Device>, means: Means, reuse: Option<Policy>) -> Self {
         let never = Policy { thresholds: Thresholds::uniform(Thresholds::NEVER), ..Policy::default() };
         let reuses = reuse.is_some() && !matches!(means, Means::None(_));
-        let memory = Direct::new(Limits::default(), reuse.unwrap_or(never));
+        let memory = RegistrationCache::new(Limits::default(), reuse.unwrap_or(never));
         Self { device: Arc::clone(device), memory, reuses, regions: Vec::new(), work: Vec::new(), means }
     }
 

@@ -1,6 +1,6 @@
 //! How a transport is made.
 
-use carrousel_reuse::Policy;
+use carrousel_registration::Policy;
 use std::time::Duration;
 
 /// Which device, port and global identifier to use; what is not said is chosen.

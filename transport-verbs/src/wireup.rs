@@ -7,7 +7,7 @@
 use crate::ibv::{Completions, Datagrams, Device, DeviceEvent, QueuePair, ReceiveQueue, Shape};
 use crate::wireup_message::{Bytes, WireupMessage};
 use crate::{Address, Loss, VerbsError, ready};
-use carrousel_link::{Handshake, Progress, Rules};
+use carrousel_connection::{Handshake, Progress, Rules};
 use carrousel_transport::RankId;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;

@@ -2,7 +2,7 @@
 
 use crate::Address;
 use crate::ibv::Ends;
-use carrousel_link::Hello;
+use carrousel_connection::Hello;
 use carrousel_transport::RankId;
 use zerocopy::little_endian::{U16, U32};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

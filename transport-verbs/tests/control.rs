@@ -16,9 +16,9 @@ const CONTROL: u8 = 5;
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 /// Of the lanes of data: with, and without.
 const EAGER: Head = head(Direction::ToReceiver, 1);
-const FILLED: Head = head(Direction::ToReceiver, 5);
+const ATP: Head = head(Direction::ToReceiver, 5);
 /// Of the other lane.
-const DONE: Head = head(Direction::ToSender, 2);
+const ATS: Head = head(Direction::ToSender, 2);
 
 fn settings() -> Settings {
     let mut settings = Settings::default();
@@ -55,22 +55,22 @@ fn come(ends: &mut [End; 2]) -> Vec<Header> {
 fn what_has_no_data_overtakes_data_of_the_other_lane_only() {
     let mut ends = pair([Adapter(0), Adapter(1)], [settings(), settings()]);
     Adapter(0).hold(Some(DATA));
-    [EAGER, FILLED, DONE].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
-    assert_eq!(come(&mut ends), [DONE.header()], "it need not wait, and the other must not");
+    [EAGER, ATP, ATS].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
+    assert_eq!(come(&mut ends), [ATS.header()], "it need not wait, and the other must not");
     Adapter(0).hold(None);
-    assert_eq!(come(&mut ends), [EAGER.header(), FILLED.header()]);
+    assert_eq!(come(&mut ends), [EAGER.header(), ATP.header()]);
 }
 
 #[test]
 fn data_waits_for_what_has_none_and_was_sent_before() {
     let mut ends = pair([Adapter(2), Adapter(3)], [settings(), settings()]);
     Adapter(2).hold(Some(CONTROL));
-    [FILLED, EAGER, DONE, EAGER].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
+    [ATP, EAGER, ATS, EAGER].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
     assert_eq!(come(&mut ends), []);
     Adapter(2).hold(None);
     let come = come(&mut ends);
-    let forward: Vec<Header> = come.iter().copied().filter(|packet| *packet != DONE.header()).collect();
-    assert_eq!(forward, [FILLED, EAGER, EAGER].map(|head| head.header()));
+    let forward: Vec<Header> = come.iter().copied().filter(|packet| *packet != ATS.header()).collect();
+    assert_eq!(forward, [ATP, EAGER, EAGER].map(|head| head.header()));
     assert_eq!(come.len(), 4);
 }
 
@@ -80,14 +80,14 @@ fn no_more_packets_wait_for_their_turn_than_the_window() {
     Adapter(4).hold(Some(DATA));
     send(&mut ends[0].verbs, EAGER);
     let more = 3 * usize::from(settings().window);
-    (0..more).for_each(|_| send(&mut ends[0].verbs, FILLED));
+    (0..more).for_each(|_| send(&mut ends[0].verbs, ATP));
     assert_eq!(come(&mut ends), []);
     assert!(ends[0].verbs.out().is_waiting(), "for credits of packets that wait");
     Adapter(4).hold(None);
     let come = come(&mut ends);
     assert_eq!(
         (come.len(), come[0], come[1], come[more]),
-        (more + 1, EAGER.header(), FILLED.header(), FILLED.header())
+        (more + 1, EAGER.header(), ATP.header(), ATP.header())
     );
 }
 
@@ -98,10 +98,10 @@ fn there_is_a_second_queue_pair_only_if_both_ends_have_one() {
         both[which] = settings();
         let mut ends = pair(adapters, both);
         adapters[0].hold(Some(DATA));
-        [EAGER, FILLED, DONE].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
+        [EAGER, ATP, ATS].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
         assert_eq!(come(&mut ends), []);
         adapters[0].hold(None);
-        assert_eq!(come(&mut ends), [EAGER.header(), FILLED.header(), DONE.header()]);
+        assert_eq!(come(&mut ends), [EAGER.header(), ATP.header(), ATS.header()]);
     }
 }
 
@@ -137,7 +137,7 @@ fn who_has_said_goodbye_by_both_ways_may_go() {
 fn a_failed_second_queue_pair_is_the_end_of_both() {
     let [mut one, mut other] = pair([Adapter(14), Adapter(15)], [settings(), settings()]);
     // By each way something that has no completion of its own.
-    [EAGER, DONE].into_iter().for_each(|packet| send(&mut one.verbs, packet));
+    [EAGER, ATS].into_iter().for_each(|packet| send(&mut one.verbs, packet));
     // The one that was made last.
     Adapter(14).say(fake::Event::PairFailed);
     drive(&mut [&mut one, &mut other], |ends| !ends[0].heard.lost.is_empty());

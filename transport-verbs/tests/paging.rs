@@ -3,7 +3,7 @@
 
 mod fake;
 
-use carrousel_reuse::{Path, Policy, Thresholds};
+use carrousel_registration::{Path, Policy, Thresholds};
 use carrousel_transport_verbs::{Access, Choice, Device, Registrations};
 use fake::{Adapter, Newer, Registered};
 use rdma_sys::ibv_odp_transport_cap_bits as can;

@@ -31,7 +31,7 @@
 //!
 //!   For all others, the poster waits until the completions are reported.
 //! - *Lanes*: packets travel to the receiver of messages (forward: EAGER, RTS, FIN, ..) or to their sender (back: RTR,
-//!   DONE, ..), as the [`Direction`] in the header says; writes carry messages, forward. **Between the lanes
+//!   ATS, ..), as the [`Direction`] in the header says; writes carry messages, forward. **Between the lanes
 //!   no order may be relied on.** A transport that has one connection for each pair of ranks orders
 //!   them all the same; one with several connections, or with two kinds of memory, does not.
 //! - Between different pairs of ranks, and between the two directions of one pair, nothing is ordered.

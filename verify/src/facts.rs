@@ -127,13 +127,13 @@ impl Facts {
 
     /// Whether the completion of a read concerns its request only: the notice travels behind the data.
     pub(crate) fn reads_end_silently(&self) -> bool {
-        self.release == Release::DoneBehindRead
+        self.release == Release::AtsBehindRead
     }
 
     /// Whether a sender may have its buffer back while it is being read. Reads and packets are in conflict then,
     /// which are independent otherwise.
     pub(crate) fn reads_race(&self) -> bool {
-        self.release == Release::DoneBesideRead
+        self.release == Release::AtsBesideRead
     }
 
     /// Whether some message may exceed the eager window of its receiver. How it is sent then depends on earlier

@@ -15,7 +15,7 @@
 //!
 //! **Leaves to others.** The language of scenarios, and what a terminal looks like.
 //! **Entry point.** [`run::check`] for a scenario, [`suite::rendezvous`] for every program up to a bound,
-//! [`suite::memory`] for registered memory, [`suite::link`] for connections, [`replay::check`] for the trace of a
+//! [`suite::memory`] for registered memory, [`suite::connection`] for connections, [`replay::check`] for the trace of a
 //! real job; begin reading at [`state::State`], then [`action::Action`] and `reduce`.
 //!
 //! ```
@@ -32,6 +32,7 @@ pub mod action;
 mod applicable;
 pub mod atomics;
 pub mod chart;
+pub mod connection;
 mod context;
 pub mod cycle;
 pub mod explain;
@@ -40,7 +41,6 @@ mod explorer;
 mod facts;
 mod later;
 mod limits;
-pub mod link;
 mod machine;
 pub mod memory;
 pub mod model;

@@ -1,7 +1,7 @@
 //! Rule sets of the protocols with one rule off, by name; those of registered memory are in `memory`, those of
-//! connections in `link`. Only the checker has them: what runs in production is a type with every rule on.
+//! connections in `connection`. Only the checker has them: what runs in production is a type with every rule on.
 
-use crate::link;
+use crate::connection;
 use crate::memory;
 use crate::model::Settings;
 use crate::progress;
@@ -74,14 +74,14 @@ without! {
         WithoutSeenPrunes SEEN_PRUNES = false, "SEEN_PRUNES";
         WithoutBlocked BLOCKED_BY_UNANNOUNCED = false, "BLOCKED_BY_UNANNOUNCED";
         WithoutMasks MASKS_OVERLAP = false, "MASKS_OVERLAP";
-        WithoutAhead AHEAD_LINES = false, "AHEAD_LINES";
-        WithoutUnseen UNSEEN_TAKES_LINE = false, "UNSEEN_TAKES_LINE";
-        WithoutEagerTakes EAGER_TAKES_LINE = false, "EAGER_TAKES_LINE";
+        WithoutAhead AHEAD_ANNOUNCEMENTS = false, "AHEAD_ANNOUNCEMENTS";
+        WithoutUnseen UNSEEN_TAKES_ANNOUNCEMENT = false, "UNSEEN_TAKES_ANNOUNCEMENT";
+        WithoutEagerTakes EAGER_TAKES_ANNOUNCEMENT = false, "EAGER_TAKES_ANNOUNCEMENT";
         WithoutLengthTest LENGTH_TEST = false, "LENGTH_TEST";
         WithoutFinBehindWrite FIN_BEHIND_WRITE = false, "FIN_BEHIND_WRITE";
-        DoneBesideRead RELEASE = Release::DoneBesideRead, "RELEASE=DONE_BESIDE_READ";
+        AtsBesideRead RELEASE = Release::AtsBesideRead, "RELEASE=ATS_BESIDE_READ";
         WithoutFirstMatch FIN_IS_FIRST_MATCH = false, "FIN_IS_FIRST_MATCH";
-        WithoutDonePrunes DONE_PRUNES = false, "DONE_PRUNES";
+        WithoutAtsPrunes ATS_PRUNES = false, "ATS_PRUNES";
         WithoutClaimTakes CLAIM_TAKES = false, "CLAIM_TAKES";
         WithoutCancelAsks CANCEL_ASKS = false, "CANCEL_ASKS";
     }
@@ -110,7 +110,10 @@ pub fn switches() -> impl Iterator<Item = (&'static str, &'static str)> {
     let protocols = RULES.iter().map(|(set, rule)| (set.name(), *rule));
     let memory = memory::RULES.iter().map(|rule| (memory::SET, *rule));
     let progress = progress::RULES.iter().map(|rule| (progress::SET, *rule));
-    protocols.chain(progress).chain(memory).chain(link::RULES.iter().map(|rule| (link::SET, *rule)))
+    protocols
+        .chain(progress)
+        .chain(memory)
+        .chain(connection::RULES.iter().map(|rule| (connection::SET, *rule)))
 }
 
 /// No such rule.

@@ -327,8 +327,8 @@ impl<P: Protocol> StepContext<'_, P> {
         let expected = self.arrive_by_rule(proc, message);
         match packet {
             // The library says which receive it is; the rule must agree.
-            Packet::Fin { line, .. } | Packet::RtrAck { line, .. } => {
-                let got = proc.by_handle(line.receive).map(|open| open.ordinal);
+            Packet::Fin { rtr, .. } | Packet::RtrAck { rtr, .. } => {
+                let got = proc.by_handle(rtr.receive).map(|open| open.ordinal);
                 if let Some(message) = message
                     && expected.map(|(receive, _)| receive) != got
                 {
@@ -347,7 +347,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     self.model.reach(CoverPoint::Mispredicted);
                 }
             }
-            Packet::Done { send } => {
+            Packet::Ats { send } => {
                 if let Some(open) = proc.by_handle(send) {
                     open.exposed = false;
                 }
@@ -377,7 +377,7 @@ impl<P: Protocol> StepContext<'_, P> {
         for work in outputs.work {
             match work {
                 Work::Send { to, context, packet, .. } => {
-                    if let Packet::Clear { receive, .. } = packet {
+                    if let Packet::Cts { receive, .. } = packet {
                         got = Some(receive);
                     }
                     self.sent(proc, to, context, packet, subject);

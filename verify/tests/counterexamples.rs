@@ -320,9 +320,9 @@ rank 3
 
 /// Without rule R5 an RTR that crosses an RTS is used by the next message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum WithoutUnseenTakesLine {}
-impl MirrorRules for WithoutUnseenTakesLine {
-    const UNSEEN_TAKES_LINE: bool = false;
+enum WithoutUnseenTakes {}
+impl MirrorRules for WithoutUnseenTakes {
+    const UNSEEN_TAKES_ANNOUNCEMENT: bool = false;
 }
 
 fn two_sends_one_receive() -> Job {
@@ -344,7 +344,7 @@ fn two_sends_one_receive() -> Job {
 #[test]
 fn a_published_race() {
     let job = two_sends_one_receive();
-    let found = counterexample::<Mirror<WithoutUnseenTakesLine>>(job, Check::MatchingOrder, None);
+    let found = counterexample::<Mirror<WithoutUnseenTakes>>(job, Check::MatchingOrder, None);
     insta::assert_snapshot!("a_published_race", page(&found, 80));
     insta::assert_snapshot!("a_published_race_narrow", found.chart.text(40, false));
     insta::assert_snapshot!("a_published_race.html", found.chart.html("R5 off: <unseen> takes line", &found));
@@ -367,15 +367,15 @@ rank 1
 ";
     let scenario = load("test.scn", text.as_bytes()).expect("a right scenario");
     let job = scenario::job(&scenario, false).expect("a scenario that can be explored");
-    let found = counterexample::<Mirror<WithoutUnseenTakesLine>>(job, Check::BufferSafety, Some(&scenario));
+    let found = counterexample::<Mirror<WithoutUnseenTakes>>(job, Check::BufferSafety, Some(&scenario));
     insta::assert_snapshot!("a_published_race_in_a_scenario", page(&found, 80));
 }
 
 /// R10 off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum DoneBesideRead {}
-impl MirrorRules for DoneBesideRead {
-    const RELEASE: Release = Release::DoneBesideRead;
+enum AtsBesideRead {}
+impl MirrorRules for AtsBesideRead {
+    const RELEASE: Release = Release::AtsBesideRead;
 }
 
 #[test]
@@ -390,7 +390,7 @@ rank 1
 ";
     let scenario = load("test.scn", text.as_bytes()).expect("a right scenario");
     let job = scenario::job(&scenario, false).expect("a scenario that can be explored");
-    let found = counterexample::<Mirror<DoneBesideRead>>(job, Check::BufferSafety, Some(&scenario));
+    let found = counterexample::<Mirror<AtsBesideRead>>(job, Check::BufferSafety, Some(&scenario));
     insta::assert_snapshot!("a_buffer_that_is_given_back_while_it_is_read", page(&found, 80), text);
 }
 
@@ -423,7 +423,7 @@ fn every_violation_can_be_explained() {
     let mut told = 0;
     for seed in 0..300 {
         let job = random_job(seed);
-        told += tell_all::<Mirror>(&job) + tell_all::<Mirror<WithoutUnseenTakesLine>>(&job);
+        told += tell_all::<Mirror>(&job) + tell_all::<Mirror<WithoutUnseenTakes>>(&job);
         told += tell_all::<Published>(&job);
     }
     assert!(told > 300, "only {told} violations");

@@ -26,8 +26,8 @@ fn handle(at: usize) -> Handle {
 /// makes no difference to the network.
 fn packet(plan: &Plan, from: u32, at: usize) -> Option<(Context, Packet)> {
     let packet = match plan.head(from, at)?.direction() {
-        Direction::ToReceiver => Packet::Filled { receive: handle(at) },
-        Direction::ToSender => Packet::Done { send: handle(at) },
+        Direction::ToReceiver => Packet::Atp { receive: handle(at) },
+        Direction::ToSender => Packet::Ats { send: handle(at) },
     };
     Some((plan.context(at), packet))
 }

@@ -51,7 +51,7 @@ fn a_notice_arrives_before_the_completion_or_after_it() {
         })
     };
     let done = |state: &&State<Mirror>| {
-        is_in_flight(state, |_, item| matches!(item, InFlight::Packet(Packet::Done { .. }, _)))
+        is_in_flight(state, |_, item| matches!(item, InFlight::Packet(Packet::Ats { .. }, _)))
     };
     // The sender has written over its buffer and come to its end.
     let reused = |state: &&State<Mirror>| state.procs[0].pc == 3;

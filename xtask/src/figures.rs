@@ -109,7 +109,7 @@ The rendezvous suite explores 1,000 programs, which stand for 2,000.
         assert_eq!(compare("rendezvous", &other, README), wrong);
         assert_eq!(compare("ablations", &SuiteReport { rows: vec![row(12, 1)] }, README), Ok(()));
         assert!(
-            compare("link", &SuiteReport { rows: Vec::new() }, README)
+            compare("connection", &SuiteReport { rows: Vec::new() }, README)
                 .is_err_and(|error| error.contains("no figures"))
         );
     }

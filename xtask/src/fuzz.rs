@@ -24,7 +24,7 @@ const TARGETS: [(&str, &str, Option<&str>); 9] = [
     ("pmi", "carrousel-launch", None),
     ("ring", "carrousel-transport-shm", None),
     ("scenario", "carrousel-scenario", None),
-    ("thresholds", "carrousel-reuse", None),
+    ("thresholds", "carrousel-registration", None),
     ("trace", "carrousel-verify", None),
 ];
 

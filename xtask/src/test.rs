@@ -79,7 +79,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         tools::run(command)
     });
     if !fast {
-        for suite in ["rendezvous", "progress", "memory", "link", "ablations"] {
+        for suite in ["rendezvous", "progress", "memory", "connection", "ablations"] {
             steps.step(&format!("suite {suite}"), || figures::suite(suite));
         }
         steps.step("example programs as jobs", examples);

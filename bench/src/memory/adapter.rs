@@ -2,7 +2,7 @@
 
 use super::MemoryError;
 use carrousel::{Communicator, Error};
-use carrousel_reuse::Policy;
+use carrousel_registration::Policy;
 use carrousel_transport_verbs::{self as verbs, Choice};
 
 /// An adapter with which memory can be registered.

@@ -4,7 +4,7 @@ use super::{Adapter, MemoryError, repeated, us_since};
 use crate::Budget;
 use crate::statistics::Summary;
 use carrousel::{Communicator, Error};
-use carrousel_reuse::{Policy, Thresholds};
+use carrousel_registration::{Policy, Thresholds};
 use std::thread;
 use std::time::Instant;
 

@@ -17,7 +17,9 @@ use super::registration::{RegistrationPhase, time};
 use super::{Adapter, MemoryError, PAGE, repeated, us_since};
 use crate::Budget;
 use crate::statistics::Summary;
-use carrousel_reuse::{CLASSES, Direct, Limits, Path, Policy, Registration, Route, Thresholds};
+use carrousel_registration::{
+    CLASSES, Limits, Path, Policy, Registration, RegistrationCache, Route, Thresholds,
+};
 use serde::Serialize;
 use std::time::Instant;
 
@@ -151,11 +153,11 @@ fn look_up(size: usize, budget: Budget) -> Summary {
 
 /// A table and a cache in which each of many buffers is registered; and their addresses, in a scattered order. They are
 /// never looked at, so there is no memory behind them.
-fn registered(size: usize) -> (Direct, Vec<u64>) {
+fn registered(size: usize) -> (RegistrationCache, Vec<u64>) {
     const BASE: usize = 0x7f00_0000_0000;
     let stride = 2 * size.max(1).next_multiple_of(PAGE);
     let policy = Policy { thresholds: Thresholds::uniform(1), bytes_min: 0, ..Policy::default() };
-    let mut memory = Direct::new(Limits::default(), policy);
+    let mut memory = RegistrationCache::new(Limits::default(), policy);
     let mut work = Vec::new();
     let addresses = scattered(BUFFERS).into_iter().map(|at| (BASE + at * stride) as u64);
     let known =

@@ -9,7 +9,7 @@ use crate::stderr::to_stderr;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use carrousel_bench::{Adapter, ClassCosts, reuse_costs, thresholds};
-use carrousel_reuse::{CLASSES, Path as Way, Thresholds};
+use carrousel_registration::{CLASSES, Path as Way, Thresholds};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;

@@ -25,7 +25,7 @@ Examples:
   carrousel verify ring.scn --explore              walk through the states in a browser
   carrousel verify --suite rendezvous              prove the protocol: every program up to a bound
   carrousel verify --suite memory                  prove the registration cache, and sends without a copy
-  carrousel verify --suite link                    prove how connections are made, and kept from overrunning
+  carrousel verify --suite connection                    prove how connections are made, and kept from overrunning
   carrousel verify --suite ablations               each rule off in turn, and its race found
   carrousel verify --suite rendezvous --full --shard 2/8 --format json > 2.json
   carrousel verify --merge 1.json 2.json ...       one report from those of all shards
@@ -101,7 +101,7 @@ pub(crate) enum Suite {
     /// Registered memory: everything that an application, a kernel and an adapter can do, up to a bound
     Memory,
     /// Connections: everything that two ends and the network between them can do, up to a bound
-    Link,
+    Connection,
     /// Every rule off in turn; the counterexample must be found
     Ablations,
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &VerifyArgs, which: Suite, out: &mut Out, errors: Style)
             Suite::Rendezvous => suite::rendezvous(&settings),
             Suite::Progress => suite::progress(&settings),
             Suite::Memory => suite::memory(&settings),
-            Suite::Link => suite::link(&settings),
+            Suite::Connection => suite::connection(&settings),
             Suite::Ablations => suite::ablations(&settings),
         }
     };

@@ -71,7 +71,7 @@ fn small_files_about_very_much_end_in_time_and_memory() {
 #[test]
 fn suites_have_bounds_as_well() {
     let place = Place::new();
-    place.run("verify --suite link --max-memory 1MiB --threads 1").status(3).says("inconclusive");
+    place.run("verify --suite connection --max-memory 1MiB --threads 1").status(3).says("inconclusive");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn every_report_on_a_scenario_is_as_its_schema_says() {
         ("", "missing-barrier.scn", 0),
         ("--protocol published", "wildcard-race.scn", 0),
         ("--protocol published", "work-queue.scn", 0),
-        ("--without EAGER_TAKES_LINE", "mispredicted.scn", 1),
+        ("--without EAGER_TAKES_ANNOUNCEMENT", "mispredicted.scn", 1),
         ("--max-states 3 --threads 1", "halo.scn", 3),
     ] {
         let text = if name == "mispredicted.scn" { MISPREDICTED.to_owned() } else { scenario(name) };
@@ -95,7 +95,7 @@ fn every_report_on_a_scenario_is_as_its_schema_says() {
     // What the schema names is really printed.
     assert_eq!(kinds, values(&schema, "kind"));
     assert_eq!(verdicts.len(), 4, "{verdicts:?}");
-    for packet in ["EAGER", "RTS", "RTR", "FIN", "DONE"] {
+    for packet in ["EAGER", "RTS", "RTR", "FIN", "ATS"] {
         assert!(packets.contains(packet), "{packet} is in no counterexample: {packets:?}");
     }
     let ran = Place::new().feed("verify --format json -", &scenario("halo.scn")).status(0);
@@ -210,7 +210,7 @@ fn every_report_on_a_run_is_as_its_schema_says() {
 fn trace(place: &Place, tag: u32, sends: &str) {
     let head = |rank: u32| {
         json!({
-            "carrousel_trace": 3, "rank": rank, "ranks": 2, "command": ["./pair"],
+            "carrousel_trace": 4, "rank": rank, "ranks": 2, "command": ["./pair"],
             "options": {
                 "eager_threshold": 16384, "eager_window": 4_194_304, "speculation": "adaptive", "transfer": "read",
                 "rtr_limit": 64, "credit_every": 64

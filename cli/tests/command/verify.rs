@@ -177,8 +177,11 @@ fn counterexamples_are_drawn() {
 #[test]
 fn a_rule_can_be_switched_off() {
     let place = place();
-    place.run("verify ring.scn --without EAGER_TAKES_LINE").status(0).says("without EAGER_TAKES_LINE");
-    place.run("verify ring.scn --without EAGER_TAKES_LINES").status(2).complains("EAGER_TAKES_LINE`");
+    place
+        .run("verify ring.scn --without EAGER_TAKES_ANNOUNCEMENT")
+        .status(0)
+        .says("without EAGER_TAKES_ANNOUNCEMENT");
+    place.run("verify ring.scn --without EAGER_TAKES_LINES").status(2).complains("EAGER_TAKES_ANNOUNCEMENT`");
     place.run("verify ring.scn --protocol published").status(0).says("published rules");
     place.run("verify ring.scn --no-reduction").status(0);
 }
@@ -235,10 +238,10 @@ fn reports_of_all_shards_are_merged_and_others_are_not() {
     merge(but_last).status(2).complains("part 9 of 9 is there 0 times");
     merge(&format!("{but_last} 9.json 3.json")).status(2).complains("part 3 of 9 is there 2 times");
     let mut other = last.clone();
-    other["suite"] = json!("link");
+    other["suite"] = json!("connection");
     let place = place.with("other.json", &other.to_string());
     let ran = place.run(&format!("verify --merge {but_last} other.json")).status(2);
-    ran.complains("the reports are not parts of one run: `memory, 9 parts` and `link, 9 parts`");
+    ran.complains("the reports are not parts of one run: `memory, 9 parts` and `connection, 9 parts`");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use carrousel_options::{ReuseOptions, ReuseTable, Settings, read_text};
-use carrousel_reuse::{Policy, Thresholds, ThresholdsError};
+use carrousel_registration::{Policy, Thresholds, ThresholdsError};
 use carrousel_transport_verbs as verbs;
 
 /// How the transport between nodes is made.

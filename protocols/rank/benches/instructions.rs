@@ -58,7 +58,7 @@ impl<P: Protocol> Ends<P> {
         self.receiver.event(black_box(event), &mut self.work).expect("right");
         let over = |status: Option<Status>| status.is_some_and(|status| status.failure.is_none());
         assert!(over(self.receiver.release(self.receive).expect("it is open")));
-        // Once in a while there is a SEEN.
+        // Once in a while there is an ACK.
         for work in self.work.drain(..) {
             if let Work::Send { packet, .. } = work {
                 let event = Event::Packet { from: RankId(1), context: Context::MESSAGES, packet };

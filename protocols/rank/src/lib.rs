@@ -48,7 +48,7 @@ pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector, mpi,
 };
 pub use carrousel_rendezvous::{
-    Hint, LineId, MESSAGE_COST, Mirror, MirrorRules, NO_WINDOW, Packet, Protocol, Published, Release, Rtr,
+    Hint, MESSAGE_COST, Mirror, MirrorRules, NO_WINDOW, Packet, Protocol, Published, Release, Rtr, RtrId,
     cost, wire,
 };
 pub use carrousel_wire::{Direction, Memory, Read, Write};

@@ -19,14 +19,14 @@
 //! use carrousel_rendezvous::*;
 //! let memory = Memory { address: 0x1000, key: 7 };
 //! let receive = Handle { index: 0, generation: 0 };
-//! let line = LineId { receive, index: 0 };
+//! let rtr = RtrId { receive, index: 0 };
 //! let mut sender = <Mirror as Protocol>::Sender::default();
 //! // The peer announces a receive of 1 MiB ...
 //! sender.rtr(&Rtr { tag: TagSelector::exact(Tag(3)), seen: 0, ahead: 0, receive, len: 1 << 20, memory }, Adaptation::Fixed)?;
 //! // ... so a message that fits is written into it without further ado.
 //! let message = Outgoing { tag: Tag(3), len: 1 << 20, send: receive };
 //! let route = sender.rendezvous(&message, Adaptation::Fixed, || true);
-//! assert_eq!(route, Route::Write(Target { line, len: 1 << 20, memory }));
+//! assert_eq!(route, Route::Write(Target { rtr, len: 1 << 20, memory }));
 //! # Ok::<(), Violation>(())
 //! ```
 #![no_std]
@@ -46,12 +46,12 @@ pub mod wire;
 pub use adapt::{Adaptation, Fate, Usage};
 pub use carrousel_wire::{Direction, Memory};
 pub use mirror::{AllMirrorRules, Mirror, MirrorReceiver, MirrorRules, MirrorSender};
-pub use packet::{Hint, LineId, Packet, Rtr};
+pub use packet::{Hint, Packet, Rtr, RtrId};
 pub use published::{
     AllPublishedRules, Published, PublishedReceiver, PublishedRules, PublishedSender, Resume,
 };
 pub use sides::{
-    Announcement, Blockers, Matched, Notice, Outgoing, Protocol, ReceiveSide, Release, Route, SendSide,
-    Target, Unmark, Violation,
+    Blockers, Candidate, Matched, Notice, Outgoing, Protocol, ReceiveSide, Release, Route, SendSide, Target,
+    Unmark, Violation,
 };
 pub use window::{EagerSent, EagerTaken, MESSAGE_COST, NO_WINDOW, cost};

@@ -10,7 +10,7 @@ use carrousel_wire::{Direction, Memory};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct LineId {
+pub struct RtrId {
     /// The receive that the RTR was sent for.
     pub receive: Handle,
     /// Which of the receives that the RTR announced.
@@ -83,10 +83,10 @@ pub enum Packet {
         /// What else the sender has to say.
         hint: Hint,
     },
-    /// A message whose data has just been written into the announced receive `line`.
+    /// A message whose data has just been written into the receive that `rtr` announced.
     Fin {
-        /// The receive.
-        line: LineId,
+        /// The announced receive.
+        rtr: RtrId,
         /// The message's tag.
         tag: Tag,
         /// Its 8 bytes beside its own, if it has them.
@@ -95,10 +95,10 @@ pub enum Packet {
         /// Bytes written.
         len: u64,
     },
-    /// A message whose data is being written into `line`; [`Packet::Filled`] follows (published rules).
+    /// A message whose data is being written into the receive that `rtr` announced; [`Packet::Atp`] follows (published rules).
     RtrAck {
-        /// The receive.
-        line: LineId,
+        /// The announced receive.
+        rtr: RtrId,
         /// The message's tag.
         tag: Tag,
         /// Its 8 bytes beside its own, if it has them.
@@ -108,19 +108,19 @@ pub enum Packet {
         len: u64,
     },
     /// The data of a receive that has its message already is there.
-    Filled {
+    Atp {
         /// The receive.
         receive: Handle,
     },
-    /// Answer to [`Packet::Cancel`]: the line is not, or no longer, at the sender.
+    /// Answer to [`Packet::Cancel`]: the announcement is not, or no longer, at the sender.
     CancelAck {
-        /// The receive that was asked about.
-        line: LineId,
+        /// The announced receive that was asked about.
+        rtr: RtrId,
     },
     /// A receive is announced.
     Rtr(Rtr),
     /// The data that the RTS of `send` offered has been taken.
-    Done {
+    Ats {
         /// The sender's request.
         send: Handle,
     },
@@ -130,7 +130,7 @@ pub enum Packet {
         send: Handle,
     },
     /// Clear to send: answer to an RTS whose data is to be written, not read (the classical `rput`).
-    Clear {
+    Cts {
         /// The sender's request.
         send: Handle,
         /// The receive.
@@ -142,12 +142,12 @@ pub enum Packet {
     },
     /// The receiver wants to cancel an announced receive.
     Cancel {
-        /// The receive.
-        line: LineId,
+        /// The announced receive.
+        rtr: RtrId,
     },
     /// The receiver has processed so many matching messages, and its receives have taken so much of the eager ones; only
     /// prunes, and makes room.
-    Seen {
+    Ack {
         /// Count, modulo 2^32.
         seen: u32,
         /// What messages cost ([`crate::cost`]) that receives have taken, modulo 2^64.
@@ -163,14 +163,14 @@ impl Packet {
             | Self::Rts { .. }
             | Self::Fin { .. }
             | Self::RtrAck { .. }
-            | Self::Filled { .. }
+            | Self::Atp { .. }
             | Self::CancelAck { .. } => Direction::ToReceiver,
             Self::Rtr(_)
-            | Self::Done { .. }
+            | Self::Ats { .. }
             | Self::RtsAck { .. }
-            | Self::Clear { .. }
+            | Self::Cts { .. }
             | Self::Cancel { .. }
-            | Self::Seen { .. } => Direction::ToSender,
+            | Self::Ack { .. } => Direction::ToSender,
         }
     }
 
@@ -178,7 +178,7 @@ impl Packet {
     pub fn offers(&self) -> Option<(Memory, u64, bool)> {
         match *self {
             Self::Rts { memory, len, .. } => Some((memory, len, false)),
-            Self::Rtr(Rtr { memory, len, .. }) | Self::Clear { memory, len, .. } => Some((memory, len, true)),
+            Self::Rtr(Rtr { memory, len, .. }) | Self::Cts { memory, len, .. } => Some((memory, len, true)),
             _ => None,
         }
     }
@@ -188,7 +188,7 @@ impl Packet {
     #[must_use]
     pub fn with_key(mut self, new: u32) -> Self {
         match &mut self {
-            Self::Rts { memory, .. } | Self::Rtr(Rtr { memory, .. }) | Self::Clear { memory, .. } => {
+            Self::Rts { memory, .. } | Self::Rtr(Rtr { memory, .. }) | Self::Cts { memory, .. } => {
                 memory.key = new;
             }
             _ => {}
@@ -206,14 +206,14 @@ impl Packet {
             Self::Rts { hint: Hint::None, .. } => "RTS",
             Self::Fin { .. } => "FIN",
             Self::RtrAck { .. } => "RTR-ACK",
-            Self::Filled { .. } => "FILLED",
+            Self::Atp { .. } => "ATP",
             Self::CancelAck { .. } => "CANCEL-ACK",
             Self::Rtr(_) => "RTR",
-            Self::Done { .. } => "DONE",
+            Self::Ats { .. } => "ATS",
             Self::RtsAck { .. } => "RTS-ACK",
-            Self::Clear { .. } => "CTS",
+            Self::Cts { .. } => "CTS",
             Self::Cancel { .. } => "CANCEL",
-            Self::Seen { .. } => "SEEN",
+            Self::Ack { .. } => "ACK",
         }
     }
 }

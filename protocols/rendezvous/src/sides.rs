@@ -1,6 +1,6 @@
 //! The two ends of a flow, and the rule set that they follow.
 
-use crate::{Adaptation, Fate, Hint, LineId, Memory, Rtr, Usage};
+use crate::{Adaptation, Fate, Hint, Memory, Rtr, RtrId, Usage};
 use carrousel_matching::{Handle, Tag, TagSelector};
 use core::fmt::Debug;
 use core::hash::Hash;
@@ -38,8 +38,8 @@ pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
 pub enum Notice {
     /// FIN, posted directly behind the write in the send call.
     FinBehindWrite,
-    /// RTR-ACK in the send call, FILLED once the write has completed.
-    AckThenFilled,
+    /// RTR-ACK in the send call, ATP once the write has completed.
+    AckThenAtp,
     /// FIN once the write has completed: unsound, later messages overtake it.
     FinAfterWrite,
 }
@@ -47,12 +47,12 @@ pub enum Notice {
 /// How the sender learns that its data was read, and that its buffer is its own again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Release {
-    /// DONE, behind the data of the read: no call of the receiver is needed.
-    DoneBehindRead,
-    /// DONE once the receiver knows that the read has completed.
-    DoneAfterRead,
-    /// DONE beside the read: unsound, it may arrive before the data is taken.
-    DoneBesideRead,
+    /// ATS, behind the data of the read: no call of the receiver is needed.
+    AtsBehindRead,
+    /// ATS once the receiver knows that the read has completed.
+    AtsAfterRead,
+    /// ATS beside the read: unsound, it may arrive before the data is taken.
+    AtsBesideRead,
 }
 
 /// A message to be sent by rendezvous.
@@ -70,7 +70,7 @@ pub struct Outgoing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     /// The receive.
-    pub line: LineId,
+    pub rtr: RtrId,
     /// Bytes that it can take.
     pub len: u64,
     /// Where.
@@ -88,7 +88,7 @@ pub enum Route {
 
 /// A receive of a flow that might be announced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Announcement {
+pub struct Candidate {
     /// The tags that it accepts.
     pub tag: TagSelector,
     /// Bytes that it can take.
@@ -190,10 +190,10 @@ pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static 
     fn seen(&mut self, seen: u32) -> Result<(), Violation>;
 
     /// The receiver wants this receive back.
-    fn cancel(&mut self, line: LineId);
+    fn cancel(&mut self, rtr: RtrId);
 
     /// How many announced receives are stored here.
-    fn lines(&self) -> usize;
+    fn announcements(&self) -> usize;
 }
 
 /// The receiving end of a flow.
@@ -203,7 +203,7 @@ pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static 
 ///
 /// | call | none announced | some announced |
 /// | --- | --- | --- |
-/// | [`announced`](ReceiveSide::announced) | legal behind an [`announce`](ReceiveSide::announce) that permits it, with `ahead` + 1 lines | legal, in the same way |
+/// | [`announced`](ReceiveSide::announced) | legal behind an [`announce`](ReceiveSide::announce) that permits it, with `ahead` + 1 receives | legal, in the same way |
 /// | [`matched`](ReceiveSide::matched) with a receive that was announced | - | legal |
 /// | [`matched`](ReceiveSide::matched) with one that was not | legal, if it was not written into | legal, in the same way |
 /// | [`withdrawn`](ReceiveSide::withdrawn) | - | legal |
@@ -215,12 +215,12 @@ pub trait ReceiveSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'stat
     fn has_room(&self, limit: u16) -> bool;
 
     /// Whether the rules and the adaptation permit to announce this receive now: `seen` and `ahead` of its RTR.
-    fn announce(&self, receive: &Announcement) -> Option<(u32, u16)>;
+    fn announce(&self, receive: &Candidate) -> Option<(u32, u16)>;
 
-    /// An RTR was sent that announces `lines` receives.
-    fn announced(&mut self, lines: u16);
+    /// An RTR was sent that announces this many receives.
+    fn announced(&mut self, receives: u16);
 
-    /// The `number`-th matching message (EAGER, RTS, FIN, RTR-ACK) is being processed. True asks for a SEEN;
+    /// The `number`-th matching message (EAGER, RTS, FIN, RTR-ACK) is being processed. True asks for an ACK;
     /// one message in `credit_every` has one.
     fn arrived(&mut self, number: u32, credit_every: u16) -> bool;
 

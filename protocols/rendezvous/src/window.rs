@@ -2,7 +2,7 @@
 //!
 //! Eager data waits at the receiver, or on its way, until its receive is posted. A sender that is faster than its
 //! receiver would so fill the memory of both. Each end of a flow counts: the sender counts what it has sent eagerly,
-//! and the receiver what its receives have taken; the receiver reports its count now and then by SEEN. A message that
+//! and the receiver what its receives have taken; the receiver reports its count now and then by ACK. A message that
 //! would exceed the window becomes a rendezvous, as a longer message does by its size. It does not wait for credit.
 //! So a program that counts on no buffer, as MPI demands (MPI-4.1, 3.5), cannot be stopped by the window, however
 //! small it is.
@@ -71,7 +71,7 @@ pub struct EagerTaken {
 }
 
 impl EagerTaken {
-    /// A receive takes a message of this length. True asks for a SEEN that [tells](EagerTaken::tell) the count: more
+    /// A receive takes a message of this length. True asks for an ACK that [tells](EagerTaken::tell) the count: more
     /// than half of the window is free, and the sender does not know it.
     #[inline]
     pub fn take(&mut self, len: u64, window: u64) -> bool {
@@ -86,7 +86,7 @@ impl EagerTaken {
         self.told
     }
 
-    /// The count that the sender was told last: for a SEEN with another reason, which changes nothing here.
+    /// The count that the sender was told last: for an ACK with another reason, which changes nothing here.
     #[inline]
     pub fn told(&self) -> u64 {
         self.told
@@ -117,7 +117,7 @@ mod tests {
             assert!(sent.admits(1 << 63, NO_WINDOW));
             sent.sent(1 << 63);
             assert!(!taken.take(1 << 63, NO_WINDOW));
-            // A SEEN with another reason.
+            // An ACK with another reason.
             assert_eq!(sent.taken(taken.told()), Ok(()));
         }
     }

@@ -9,7 +9,7 @@
 //! An EAGER is as long as its frame: its body is the tag alone. So of most packets header and body are a half word and
 //! a word, which a transport may carry without a copy, and a driver may read by itself: [`eager`], [`is_eager`].
 
-use crate::{Hint, LineId, Memory, Packet, Rtr};
+use crate::{Hint, Memory, Packet, Rtr, RtrId};
 use carrousel_matching::{Context, Handle, Tag, TagSelector};
 use carrousel_wire::{BODY_MAX, Direction, Head, Header, HeaderError, Protocol};
 use zerocopy::little_endian::{U16, U32, U64};
@@ -85,18 +85,18 @@ macro_rules! body {
 body! {
     Request { index: U32, generation: U32 }
     Region { address: U64, key: U32 }
-    Line { receive: Request, index: U16, unused: U16 }
+    RtrName { receive: Request, index: U16, unused: U16 }
     EagerBody { tag: U64 }
     RtsBody { tag: U64, len: U64, send: Request, memory: Region, hint: u8, unused: [u8; 3] }
     /// FIN and RTR-ACK.
-    WrittenBody { line: Line, tag: U64, len: U64 }
-    /// FILLED, DONE and RTS-ACK.
+    WrittenBody { rtr: RtrName, tag: U64, len: U64 }
+    /// ATP, ATS and RTS-ACK.
     RequestBody { request: Request }
     /// CANCEL and CANCEL-ACK.
-    LineBody { line: Line }
+    CancelBody { rtr: RtrName }
     RtrBody { tag: U64, seen: U32, ahead: U16, unused: U16, receive: Request, len: U64, memory: Region }
-    ClearBody { send: Request, receive: Request, len: U64, memory: Region }
-    SeenBody { seen: U32, taken: U64 }
+    CtsBody { send: Request, receive: Request, len: U64, memory: Region }
+    AckBody { seen: U32, taken: U64 }
 }
 
 /// The kind of a packet and its direction, which its header has.
@@ -108,14 +108,14 @@ impl Kind {
     const RTS: Self = Self(Direction::ToReceiver, 2);
     const FIN: Self = Self(Direction::ToReceiver, 3);
     const RTR_ACK: Self = Self(Direction::ToReceiver, 4);
-    const FILLED: Self = Self(Direction::ToReceiver, 5);
+    const ATP: Self = Self(Direction::ToReceiver, 5);
     const CANCEL_ACK: Self = Self(Direction::ToReceiver, 6);
     const RTR: Self = Self(Direction::ToSender, 1);
-    const DONE: Self = Self(Direction::ToSender, 2);
+    const ATS: Self = Self(Direction::ToSender, 2);
     const RTS_ACK: Self = Self(Direction::ToSender, 3);
-    const CLEAR: Self = Self(Direction::ToSender, 4);
+    const CTS: Self = Self(Direction::ToSender, 4);
     const CANCEL: Self = Self(Direction::ToSender, 5);
-    const SEEN: Self = Self(Direction::ToSender, 6);
+    const ACK: Self = Self(Direction::ToSender, 6);
     /// Added to the kind: a word is behind the body. That of an RTR is its mask, that of a message its 8 bytes.
     const WITH_WORD: u8 = Header::KIND_FLAG;
 
@@ -149,18 +149,18 @@ impl From<Region> for Memory {
     }
 }
 
-impl From<LineId> for Line {
-    fn from(line: LineId) -> Self {
-        Self { receive: line.receive.into(), index: line.index.into(), unused: U16::ZERO }
+impl From<RtrId> for RtrName {
+    fn from(rtr: RtrId) -> Self {
+        Self { receive: rtr.receive.into(), index: rtr.index.into(), unused: U16::ZERO }
     }
 }
 
-impl TryFrom<Line> for LineId {
+impl TryFrom<RtrName> for RtrId {
     type Error = WireError;
 
-    fn try_from(line: Line) -> Result<Self, WireError> {
-        zero(line.unused.get())?;
-        Ok(Self { receive: line.receive.into(), index: line.index.get() })
+    fn try_from(rtr: RtrName) -> Result<Self, WireError> {
+        zero(rtr.unused.get())?;
+        Ok(Self { receive: rtr.receive.into(), index: rtr.index.get() })
     }
 }
 
@@ -187,9 +187,9 @@ pub fn encode(context: Context, packet: &Packet) -> Head {
         Head::new(Header::new(Protocol::Messages, direction, kind | flag, context), [body, word])
     };
     let request = |kind, request: Handle| head(kind, RequestBody { request: request.into() }.as_bytes());
-    let line = |kind, line: LineId| head(kind, LineBody { line: line.into() }.as_bytes());
-    let written = |kind, line: LineId, tag: Tag, len: u64| {
-        head(kind, WrittenBody { line: line.into(), tag: tag.0.into(), len: len.into() }.as_bytes())
+    let cancel = |kind, rtr: RtrId| head(kind, CancelBody { rtr: rtr.into() }.as_bytes());
+    let written = |kind, rtr: RtrId, tag: Tag, len: u64| {
+        head(kind, WrittenBody { rtr: rtr.into(), tag: tag.0.into(), len: len.into() }.as_bytes())
     };
     match *packet {
         Packet::Eager { tag, .. } => head(Kind::EAGER, EagerBody { tag: tag.0.into() }.as_bytes()),
@@ -204,10 +204,10 @@ pub fn encode(context: Context, packet: &Packet) -> Head {
             let body = RtsBody { tag, len, send: send.into(), memory: memory.into(), hint, unused: [0; 3] };
             head(Kind::RTS, body.as_bytes())
         }
-        Packet::Fin { line, tag, len, .. } => written(Kind::FIN, line, tag, len),
-        Packet::RtrAck { line, tag, len, .. } => written(Kind::RTR_ACK, line, tag, len),
-        Packet::Filled { receive } => request(Kind::FILLED, receive),
-        Packet::CancelAck { line: id } => line(Kind::CANCEL_ACK, id),
+        Packet::Fin { rtr, tag, len, .. } => written(Kind::FIN, rtr, tag, len),
+        Packet::RtrAck { rtr, tag, len, .. } => written(Kind::RTR_ACK, rtr, tag, len),
+        Packet::Atp { receive } => request(Kind::ATP, receive),
+        Packet::CancelAck { rtr } => cancel(Kind::CANCEL_ACK, rtr),
         Packet::Rtr(rtr) => {
             let body = RtrBody {
                 tag: rtr.tag.tag().0.into(),
@@ -220,15 +220,15 @@ pub fn encode(context: Context, packet: &Packet) -> Head {
             };
             head(Kind::RTR, body.as_bytes())
         }
-        Packet::Done { send } => request(Kind::DONE, send),
+        Packet::Ats { send } => request(Kind::ATS, send),
         Packet::RtsAck { send } => request(Kind::RTS_ACK, send),
-        Packet::Clear { send, receive, len, memory } => {
+        Packet::Cts { send, receive, len, memory } => {
             let (send, receive) = (send.into(), receive.into());
-            head(Kind::CLEAR, ClearBody { send, receive, len: len.into(), memory: memory.into() }.as_bytes())
+            head(Kind::CTS, CtsBody { send, receive, len: len.into(), memory: memory.into() }.as_bytes())
         }
-        Packet::Cancel { line: id } => line(Kind::CANCEL, id),
-        Packet::Seen { seen, taken } => {
-            head(Kind::SEEN, SeenBody { seen: seen.into(), taken: taken.into() }.as_bytes())
+        Packet::Cancel { rtr } => cancel(Kind::CANCEL, rtr),
+        Packet::Ack { seen, taken } => {
+            head(Kind::ACK, AckBody { seen: seen.into(), taken: taken.into() }.as_bytes())
         }
     }
 }
@@ -308,14 +308,14 @@ fn packet(header: Header, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
         let (body, data) = take::<RequestBody>(bytes, Header::LEN)?;
         Ok((Handle::from(body.request), data))
     };
-    let line = || {
-        let (body, data) = take::<LineBody>(bytes, Header::LEN)?;
-        Ok((LineId::try_from(body.line)?, data))
+    let cancel = || {
+        let (body, data) = take::<CancelBody>(bytes, Header::LEN)?;
+        Ok((RtrId::try_from(body.rtr)?, data))
     };
     let written = || {
         let (body, rest) = take::<WrittenBody>(bytes, Header::LEN)?;
         let (data, rest) = word(rest, size_of::<WrittenBody>())?;
-        Ok((LineId::try_from(body.line)?, Tag(body.tag.get()), data, body.len.get(), rest))
+        Ok((RtrId::try_from(body.rtr)?, Tag(body.tag.get()), data, body.len.get(), rest))
     };
     Ok(match own {
         Kind::EAGER => {
@@ -339,20 +339,20 @@ fn packet(header: Header, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
             (Packet::Rts { tag: Tag(body.tag.get()), data, len: body.len.get(), send, memory, hint }, rest)
         }
         Kind::FIN => {
-            let (line, tag, data, len, rest) = written()?;
-            (Packet::Fin { line, tag, data, len }, rest)
+            let (rtr, tag, data, len, rest) = written()?;
+            (Packet::Fin { rtr, tag, data, len }, rest)
         }
         Kind::RTR_ACK => {
-            let (line, tag, data, len, rest) = written()?;
-            (Packet::RtrAck { line, tag, data, len }, rest)
+            let (rtr, tag, data, len, rest) = written()?;
+            (Packet::RtrAck { rtr, tag, data, len }, rest)
         }
-        Kind::FILLED => {
+        Kind::ATP => {
             let (receive, data) = request()?;
-            (Packet::Filled { receive }, data)
+            (Packet::Atp { receive }, data)
         }
         Kind::CANCEL_ACK => {
-            let (line, data) = line()?;
-            (Packet::CancelAck { line }, data)
+            let (rtr, data) = cancel()?;
+            (Packet::CancelAck { rtr }, data)
         }
         Kind::RTR => {
             let (body, rest) = take::<RtrBody>(bytes, Header::LEN)?;
@@ -369,27 +369,27 @@ fn packet(header: Header, bytes: &[u8]) -> Result<(Packet, &[u8]), WireError> {
             };
             (Packet::Rtr(rtr), rest)
         }
-        Kind::DONE => {
+        Kind::ATS => {
             let (send, data) = request()?;
-            (Packet::Done { send }, data)
+            (Packet::Ats { send }, data)
         }
         Kind::RTS_ACK => {
             let (send, data) = request()?;
             (Packet::RtsAck { send }, data)
         }
-        Kind::CLEAR => {
-            let (body, data) = take::<ClearBody>(bytes, Header::LEN)?;
+        Kind::CTS => {
+            let (body, data) = take::<CtsBody>(bytes, Header::LEN)?;
             let (send, receive) = (body.send.into(), body.receive.into());
-            let packet = Packet::Clear { send, receive, len: body.len.get(), memory: body.memory.into() };
+            let packet = Packet::Cts { send, receive, len: body.len.get(), memory: body.memory.into() };
             (packet, data)
         }
         Kind::CANCEL => {
-            let (line, data) = line()?;
-            (Packet::Cancel { line }, data)
+            let (rtr, data) = cancel()?;
+            (Packet::Cancel { rtr }, data)
         }
-        Kind::SEEN => {
-            let (body, data) = take::<SeenBody>(bytes, Header::LEN)?;
-            (Packet::Seen { seen: body.seen.get(), taken: body.taken.get() }, data)
+        Kind::ACK => {
+            let (body, data) = take::<AckBody>(bytes, Header::LEN)?;
+            (Packet::Ack { seen: body.seen.get(), taken: body.taken.get() }, data)
         }
         _ => return Err(unknown),
     })

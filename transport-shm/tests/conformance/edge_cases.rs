@@ -7,7 +7,7 @@ use carrousel_transport_shm::{Node, Out, Settings};
 pub(super) const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 const RING: Settings = Settings { capacity: 64, direct: false };
 /// A packet without data.
-const DONE: Head =
+const ATS: Head =
     Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[3; 8], &[]]);
 
 /// A handler that notes all arrivals; all of its memory is registered.
@@ -175,10 +175,10 @@ fn a_notice_is_sent_without_polling() {
         let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(settings);
         let (own, other) = (recorder.memory(), theirs.memory());
         for (at, len) in [(0, 500), (1, 0)] {
-            let notice = Some(DONE);
+            let notice = Some(ATS);
             node.out().read(&Read { notice, ..read(at, len, other, own) }, &mut recorder);
         }
-        let told = Arrival::Packet { from: RANKS[0], context: Context::MESSAGES, packet: DONE.header() };
+        let told = Arrival::Packet { from: RANKS[0], context: Context::MESSAGES, packet: ATS.header() };
         peer.poll(NOW, &mut theirs);
         if notices && node.out().is_direct(RANKS[1]) == Some(true) {
             assert_eq!(theirs.arrivals, [told; 2], "the copies are made");
@@ -198,7 +198,7 @@ fn a_notice_is_sent_without_polling() {
 fn a_read_that_fails_has_no_notice() {
     let [(mut node, mut recorder), (mut peer, mut theirs)] = pair(RING);
     let (own, other) = (recorder.memory(), theirs.memory());
-    let notice = Some(DONE);
+    let notice = Some(ATS);
     node.out().read(&Read { notice, ..read(0, 100, other, own) }, &mut recorder);
     // The memory is no longer registered.
     let nowhere = Memory { address: 8, key: 0 };
@@ -222,7 +222,7 @@ fn a_direct_copy_that_fails_is_no_success() {
     }
     let own = recorder.memory();
     // Between polls: the loss has to be reported first all the same.
-    let notice = Some(DONE);
+    let notice = Some(ATS);
     let nowhere = Memory { address: 8, key: 0 };
     node.out().read(&Read { notice, ..read(0, 100, nowhere, own) }, &mut recorder);
     node.poll(NOW, &mut recorder);
@@ -238,12 +238,12 @@ fn a_peer_that_is_given_up_says_nothing_more() {
     let [(mut node, mut recorder), (mut peer, _)] = pair(RING);
     recorder.gives_up.push(RANKS[1]);
     for _ in 0..5 {
-        peer.out().send(RANKS[0], &DONE, &[]);
+        peer.out().send(RANKS[0], &ATS, &[]);
     }
     for _ in 0..5 {
         node.poll(NOW, &mut recorder);
     }
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: ATS.header() };
     assert_eq!(recorder.arrivals, [packet, Arrival::Lost(RANKS[1])]);
 }
 
@@ -264,9 +264,9 @@ fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
             node.out().abandon(all[1]);
             vec![Arrival::Lost(all[1]), Arrival::Lost(all[2])]
         } else {
-            first.out().send(all[0], &DONE, &[]);
+            first.out().send(all[0], &ATS, &[]);
             vec![
-                Arrival::Packet { from: all[1], context: Context::MESSAGES, packet: DONE.header() },
+                Arrival::Packet { from: all[1], context: Context::MESSAGES, packet: ATS.header() },
                 Arrival::Lost(all[2]),
             ]
         };
@@ -274,7 +274,7 @@ fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
             node.poll(NOW, &mut recorder);
         }
         for _ in 0..5 {
-            second.out().send(all[0], &DONE, &[]);
+            second.out().send(all[0], &ATS, &[]);
         }
         for _ in 0..5 {
             node.poll(NOW, &mut recorder);
@@ -287,7 +287,7 @@ fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
 fn connecting_twice_changes_nothing() {
     let [(mut node, mut recorder), (mut peer, _)] = pair(RING);
     for _ in 0..20 {
-        peer.out().send(RANKS[0], &DONE, &[]);
+        peer.out().send(RANKS[0], &ATS, &[]);
         let address = node.address();
         peer.out().connect(RANKS[0], &address).expect("it is there");
     }
@@ -295,7 +295,7 @@ fn connecting_twice_changes_nothing() {
         node.poll(NOW, &mut recorder);
         peer.poll(NOW, &mut Recorder::new());
     }
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: ATS.header() };
     assert_eq!(recorder.arrivals, [packet; 20]);
     assert!(!peer.out().is_waiting());
 }

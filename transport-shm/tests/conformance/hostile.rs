@@ -74,7 +74,7 @@ struct Fixture {
 
 const RANKS: [RankId; 3] = [RankId(0), RankId(1), RankId(2)];
 /// A packet without data.
-const DONE: Head =
+const ATS: Head =
     Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[3; 8], &[]]);
 
 impl Fixture {
@@ -108,9 +108,9 @@ impl Fixture {
         self.poll();
         assert_eq!(self.recorder.arrivals, [Arrival::Lost(RANKS[1])], "{what}");
         assert_eq!(self.recorder.bytes, BEFORE, "{what}");
-        self.honest.out().send(RANKS[0], &DONE, &[]);
+        self.honest.out().send(RANKS[0], &ATS, &[]);
         self.poll();
-        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE.header() };
+        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: ATS.header() };
         assert_eq!(self.recorder.arrivals[1..], [packet], "{what}");
     }
 }
@@ -178,9 +178,9 @@ fn garbage_of_another_process_does_no_harm() {
         }
         assert_eq!(peer.hear(), "ready");
         let heard = fixture.recorder.arrivals.len();
-        fixture.honest.out().send(RANKS[0], &DONE, &[]);
+        fixture.honest.out().send(RANKS[0], &ATS, &[]);
         fixture.poll();
-        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: DONE.header() };
+        let packet = Arrival::Packet { from: RANKS[2], context: Context::MESSAGES, packet: ATS.header() };
         assert_eq!(fixture.recorder.arrivals[heard..], [packet], "seed {seed}");
         let guards = [0..REGISTERED.start, REGISTERED.end..64];
         assert!(guards.into_iter().all(|guard| fixture.recorder.bytes[guard.clone()] == BEFORE[guard]));
@@ -189,7 +189,7 @@ fn garbage_of_another_process_does_no_harm() {
 
 /// Pushes a packet as an honest peer does.
 fn push_done(producer: &mut Producer<Ring>) {
-    producer.push(DONE.header().bits(), &[DONE.body()]).expect("there is room");
+    producer.push(ATS.header().bits(), &[ATS.body()]).expect("there is room");
 }
 
 fn memory_bytes(memory: Memory) -> Vec<u8> {
@@ -298,7 +298,7 @@ fn a_packet_is_handed_over_whatever_its_header_says() {
             producer.push(bits, &[&vec![7; len]]).expect("there is room");
             push_done(&mut producer);
             fixture.poll();
-            let packets = [Header::from_bits(bits), DONE.header()];
+            let packets = [Header::from_bits(bits), ATS.header()];
             let expected =
                 packets.map(|packet| Arrival::Packet { from: RANKS[1], context: packet.context(), packet });
             assert_eq!(fixture.recorder.arrivals, expected, "{bits:#x}, {len} bytes");
@@ -370,7 +370,7 @@ fn frames_of_an_honest_peer_are_handled() {
     producer.push(3, &[&get_request(memory, 32)]).expect("there is room");
     push_done(&mut producer);
     fixture.poll();
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: ATS.header() };
     assert_eq!(fixture.recorder.arrivals, [packet]);
     let mut expected = BEFORE;
     expected[44..48].fill(7);
@@ -394,7 +394,7 @@ fn a_transfer_to_help_with_of_memory_that_is_not_there_has_failed() {
         producer.push(5, &[&help_request(memory, 4 * (32 << 10), reads)]).expect("there is room");
         push_done(&mut producer);
         fixture.poll();
-        let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
+        let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: ATS.header() };
         assert_eq!(fixture.recorder.arrivals, [packet]);
         assert_eq!((fixture.recorder.bytes, fixture.node.helped()), (BEFORE, 0));
         if fixture.node.out().is_direct(RANKS[1]) == Some(true) {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 const TIMEOUT: Duration = Duration::from_secs(20);
 const ROUNDS: usize = 3000;
 /// A packet without data.
-const DONE: Head =
+const ATS: Head =
     Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[3; 8], &[]]);
 
 /// Sleeps until a packet has arrived.
@@ -44,7 +44,7 @@ fn ranks_that_sleep_are_woken_by_each_message() {
                 node.out().connect(RANKS[peer], &addresses[peer]).expect("it is there");
                 for round in 0..ROUNDS {
                     if me == 0 {
-                        node.out().send(RANKS[peer], &DONE, &[]);
+                        node.out().send(RANKS[peer], &ATS, &[]);
                     }
                     wait(&mut node, &mut recorder);
                     if me == 1 {
@@ -52,7 +52,7 @@ fn ranks_that_sleep_are_woken_by_each_message() {
                         if round % 500 == 0 {
                             thread::sleep(Duration::from_millis(2));
                         }
-                        node.out().send(RANKS[peer], &DONE, &[]);
+                        node.out().send(RANKS[peer], &ATS, &[]);
                     }
                 }
             });

@@ -121,12 +121,12 @@ fn packets_of_a_watched_peer_are_taken_before_its_end_is_reported() {
         node.check();
         node.poll(NOW, &mut recorder);
     }
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: ATS.header() };
     assert_eq!(recorder.arrivals, [packet, Arrival::Lost(RANKS[1])]);
 }
 
 /// A packet without data.
-const DONE: Head =
+const ATS: Head =
     Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[3; 8], &[]]);
 
 /// The task of a process that sends a packet and ends, followed by an address.
@@ -146,7 +146,7 @@ pub(super) fn wait() {
 pub(super) fn send(address: &str) {
     let mut node = Node::new(RANKS[1], &RANKS, RING).expect("there is memory");
     node.out().connect(RANKS[0], &address.parse().expect("an address")).expect("it is there");
-    node.out().send(RANKS[0], &DONE, &[]);
+    node.out().send(RANKS[0], &ATS, &[]);
     super::processes::say(node.address().to_string());
     std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
 }
@@ -171,7 +171,7 @@ fn a_ring_takes_memory_once_its_peer_connects() {
     assert!(taken(&address) <= 8 << 10, "a header is all: {} bytes", taken(&address));
     for (connected, peer) in (1..).zip([1, 2]) {
         nodes[peer].out().connect(ranks[0], &address).expect("it is there");
-        nodes[peer].out().send(ranks[0], &DONE, &[]);
+        nodes[peer].out().send(ranks[0], &ATS, &[]);
         nodes[0].poll(NOW, &mut Recorder::of(Vec::new()));
         let (least, most) = (connected * BYTES, connected * (BYTES + (8 << 10)) + (8 << 10));
         assert!((least..=most).contains(&taken(&address)), "{} bytes for {connected}", taken(&address));

@@ -59,7 +59,7 @@ fn a_stream_overlaps_like_its_first_message() {
         let (receive, send) = (report.timeline.overlap(0), report.timeline.overlap(1));
         println!("{protocol:?}: receiver {receive:.4}, sender {send:.4}");
         assert!(receive >= 0.99 && send >= 0.99);
-        // Under the published rules the receiver waits for FILLED, and so loses its lead every other time.
+        // Under the published rules the receiver waits for ATP, and so loses its lead every other time.
         let used = report.statistics.rtrs_used();
         assert!(used == if protocol == Mirror { 30 } else { 15 } && report.statistics.rtrs_unused() == 0);
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 /// A packet without data.
-const DONE: Head =
+const ATS: Head =
     Head::new(Header::new(Protocol::Messages, Direction::ToSender, 2, Context::MESSAGES), [&[0; 8], &[]]);
 
 /// A rank: its memory, all of it registered, and what was reported.
@@ -95,7 +95,7 @@ pub(super) fn pair() -> [(Verbs, Watch); 2] {
     ranks[1].0.out().connect(RANKS[0], &addresses[0]);
     for (verbs, _) in &mut ranks {
         let to = RANKS[usize::from(verbs.address() == addresses[0])];
-        verbs.out().send(to, &DONE, &[]);
+        verbs.out().send(to, &ATS, &[]);
     }
     drive(&mut ranks, |ranks| ranks.iter().all(|(_, watch)| watch.arrivals.len() == 1));
     ranks.iter_mut().for_each(|(_, watch)| watch.arrivals.clear());
@@ -243,8 +243,8 @@ fn who_looks_no_more_need_not_take_every_goodbye() {
         let [(verbs, heard)] = &mut last;
         verbs.out().connect(rank, &peer.address());
         peer.out().connect(RankId(0), &verbs.address());
-        verbs.out().send(rank, &DONE, &[]);
-        peer.out().send(RankId(0), &DONE, &[]);
+        verbs.out().send(rank, &ATS, &[]);
+        peer.out().send(RankId(0), &ATS, &[]);
         let began = Instant::now();
         while watch.arrivals.is_empty()
             || heard.arrivals.len() < rank.0 as usize
@@ -283,7 +283,7 @@ fn what_is_posted_to_nobody_completes_after_the_loss() {
     let nobody = Address { queue: 0xff_fff0, ..verbs.address() };
     verbs.out().connect(RANKS[1], &nobody);
     let (own, other, to) = (watch.word(0), watch.word(1), RANKS[1]);
-    verbs.out().send(RANKS[1], &DONE, &[]);
+    verbs.out().send(RANKS[1], &ATS, &[]);
     let write = Write { to, from: own, into: other, len: 8, request: request(0), notice: None };
     verbs.out().write(&write, watch.regions());
     let read = Read { of: to, from: other, into: own, len: 8, request: request(1), notice: None };
@@ -323,12 +323,12 @@ fn who_sleeps_is_woken() {
         (watch.arrivals, began.elapsed())
     });
     thread::sleep(Duration::from_millis(200));
-    peer.out().send(RANKS[0], &DONE, &[]);
+    peer.out().send(RANKS[0], &ATS, &[]);
     while peer.is_busy() {
         peer.poll(now(), &mut theirs);
     }
     let (arrivals, slept) = sleeper.join().expect("it does not panic");
-    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: DONE.header() };
+    let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: ATS.header() };
     assert_eq!(arrivals, [packet]);
     assert!(slept < PATIENCE, "a packet has woken it");
 }
@@ -345,7 +345,7 @@ fn between_nodes_who_waits_is_told_that_its_port_is_down() {
     meeting.say("address", me, &verbs.address().to_string());
     let address = meeting.hear("address", other.0).parse().expect("an address");
     verbs.out().connect(other, &address);
-    verbs.out().send(other, &DONE, &[]);
+    verbs.out().send(other, &ATS, &[]);
     let mut rank = [(verbs, watch)];
     drive(&mut rank, |rank| rank[0].1.arrivals.len() == 1);
     meeting.say("waits", me, "");

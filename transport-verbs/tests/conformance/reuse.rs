@@ -4,7 +4,7 @@
 use super::PATIENCE;
 use super::ends::{Watch, drive, now, pair, request};
 use super::stale::{LEN, MAPPED, Page};
-use carrousel_reuse::{CLASSES, Path, Policy, Thresholds};
+use carrousel_registration::{CLASSES, Path, Policy, Thresholds};
 use carrousel_transport::{
     Arrival, Context, Direction, Handler, Head, Header, Memory, OnlyKeys, Outbound, Payload, Protocol,
     RankId, Read, Transport, Write, ZcopySource,

@@ -2,7 +2,7 @@
 
 use super::{Adapter, Newer};
 use carrousel::{AnyNetwork, Communicator, in_one_thread_apart};
-use carrousel_reuse::{Policy, Thresholds};
+use carrousel_registration::{Policy, Thresholds};
 use carrousel_transport_verbs::{Device, Settings, Verbs};
 
 const TAG: u32 = 5;

@@ -130,7 +130,7 @@ impl Pen<'_> {
             InFlight::Packet(packet, _) | InFlight::Notice(packet) => {
                 let receive = match packet {
                     Packet::Rtr(rtr) => self.execution.ordinal(sent.channel.peer, rtr.receive),
-                    Packet::Cancel { line } => self.execution.ordinal(sent.channel.peer, line.receive),
+                    Packet::Cancel { rtr } => self.execution.ordinal(sent.channel.peer, rtr.receive),
                     _ => None,
                 };
                 let about = receive.map(|receive| self.names.tag(sent.channel.peer, receive));

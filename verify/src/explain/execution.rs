@@ -188,7 +188,7 @@ impl Execution {
             InFlight::Data(data, _) => Some(data.message),
             InFlight::Packet(_, Some(message)) => Some(message),
             InFlight::Packet(
-                Packet::Done { send } | Packet::RtsAck { send } | Packet::Clear { send, .. },
+                Packet::Ats { send } | Packet::RtsAck { send } | Packet::Cts { send, .. },
                 _,
             ) => theirs(send),
             InFlight::Packet(..) | InFlight::Notice(_) => None,

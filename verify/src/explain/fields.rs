@@ -81,9 +81,9 @@ impl Narrator<'_> {
         let receive = match sent.item {
             InFlight::Packet(packet, _) | InFlight::Notice(packet) => match packet {
                 Packet::Rtr(rtr) => Some((peer, rtr.receive)),
-                Packet::Cancel { line } => Some((peer, line.receive)),
-                Packet::CancelAck { line } => Some((at, line.receive)),
-                Packet::Filled { receive } => Some((at, receive)),
+                Packet::Cancel { rtr } => Some((peer, rtr.receive)),
+                Packet::CancelAck { rtr } => Some((at, rtr.receive)),
+                Packet::Atp { receive } => Some((at, receive)),
                 _ => None,
             },
             _ => None,

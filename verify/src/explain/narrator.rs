@@ -6,7 +6,7 @@ use crate::action::{Action, Choice};
 use crate::network::{ChannelKind, InFlight, Reading};
 use crate::program::{Act, Ordinal};
 use crate::report::StepReport;
-use carrousel_rank::{Handle, LineId, Packet};
+use carrousel_rank::{Handle, Packet, RtrId};
 
 /// Tells steps.
 pub(super) struct Narrator<'a> {
@@ -156,8 +156,8 @@ impl Narrator<'_> {
                 self.execution.ordinal(step.at, request)
             }
             InFlight::Data(data, _) => self.execution.ordinal(step.at, data.receive),
-            InFlight::Packet(Packet::Filled { receive }, _) => self.execution.ordinal(step.at, receive),
-            InFlight::Packet(Packet::Done { .. }, _) => sent.message.map(|message| message.send),
+            InFlight::Packet(Packet::Atp { receive }, _) => self.execution.ordinal(step.at, receive),
+            InFlight::Packet(Packet::Ats { .. }, _) => sent.message.map(|message| message.send),
             InFlight::Packet(..) | InFlight::Notice(_) => None,
         }
     }
@@ -169,8 +169,8 @@ impl Narrator<'_> {
         if sent.channel.context.is_collective() {
             return format!("rank {peer}'s {} message{}", self.names.collective(peer), in_brackets(packet));
         }
-        let receive_of = |rank: u16, line: LineId| {
-            let receive = self.execution.ordinal(rank, line.receive);
+        let receive_of = |rank: u16, rtr: RtrId| {
+            let receive = self.execution.ordinal(rank, rtr.receive);
             receive.map_or(format!("rank {rank}"), |receive| self.names.request_of(rank, receive))
         };
         match *packet {
@@ -178,13 +178,13 @@ impl Narrator<'_> {
                 Some(receive) => format!("RTR of {}", self.names.request_of(peer, receive)),
                 None => format!("RTR of rank {peer}"),
             },
-            Packet::Cancel { line } => format!("{name} of {}", receive_of(peer, line)),
-            Packet::CancelAck { line } => format!("{name} for {}", receive_of(at, line)),
-            Packet::Filled { receive } => match self.execution.ordinal(at, receive) {
+            Packet::Cancel { rtr } => format!("{name} of {}", receive_of(peer, rtr)),
+            Packet::CancelAck { rtr } => format!("{name} for {}", receive_of(at, rtr)),
+            Packet::Atp { receive } => match self.execution.ordinal(at, receive) {
                 Some(receive) => format!("{name} for {}", self.names.request_of(at, receive)),
                 None => format!("{name} of rank {peer}"),
             },
-            Packet::Done { .. } | Packet::RtsAck { .. } | Packet::Clear { .. } => match sent.message {
+            Packet::Ats { .. } | Packet::RtsAck { .. } | Packet::Cts { .. } => match sent.message {
                 Some(message) => format!("{name} for {}", self.names.send_of(message)),
                 None => format!("{name} of rank {peer}"),
             },
@@ -266,13 +266,13 @@ impl Narrator<'_> {
                     format!("sends its {name} message to rank {to}{}", in_brackets(&packet))
                 }
                 Packet::Eager { .. } => format!("sends the data to rank {to} (EAGER)"),
-                Packet::Clear { .. } => match step.matched {
+                Packet::Cts { .. } => match step.matched {
                     Some((receive, _)) => {
                         format!("answers CTS for its {}", self.names.request(step.at, receive))
                     }
                     None => "answers CTS".to_owned(),
                 },
-                Packet::Done { .. } | Packet::RtsAck { .. } | Packet::CancelAck { .. } => {
+                Packet::Ats { .. } | Packet::RtsAck { .. } | Packet::CancelAck { .. } => {
                     format!("answers {}", packet.name())
                 }
                 _ => format!("sends {} to rank {to}", packet.name()),

@@ -1,4 +1,4 @@
-//! Registered memory: a model of an application, a kernel and an adapter around [`carrousel_reuse::Direct`].
+//! Registered memory: a model of an application, a kernel and an adapter around [`carrousel_registration::RegistrationCache`].
 //!
 //! The state machine that is explored is the one that runs in production. Around it are an application that sends
 //! from its buffers, waits, writes, unmaps, and maps other pages at the same addresses; a kernel that gives pages

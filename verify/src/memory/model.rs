@@ -7,7 +7,7 @@ use super::step::{self, MemoryAction};
 use super::tell;
 use crate::explore::Limits;
 use crate::outcome::Outcome;
-use carrousel_reuse::{CacheRules, ReuseRules};
+use carrousel_registration::{CacheRules, ReuseRules};
 use stateright::{Checker, Model as _, Property};
 use std::marker::PhantomData;
 use std::sync::Arc;

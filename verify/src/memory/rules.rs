@@ -5,10 +5,10 @@ use super::environment::EnvironmentFault;
 use super::model::MemoryModel;
 use crate::explore::Limits;
 use crate::outcome::Outcome;
-use carrousel_reuse::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
+use carrousel_registration::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
 
 /// The name of the set of rules, in the register.
-pub const SET: &str = "reuse";
+pub const SET: &str = "registration";
 
 /// The rules of the driver and of the kernel.
 const ENVIRONMENT_FAULTS: [(&str, EnvironmentFault); 2] = [

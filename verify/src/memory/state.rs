@@ -1,7 +1,9 @@
 //! The state: pages, frames, translations, and messages on their way.
 
 use super::bounds::{MemoryBounds, PAGE, TransferKind};
-use carrousel_reuse::{CacheRules, Direct, Limits, Misuse, Policy, RegionId, ReuseRules, Span, Thresholds};
+use carrousel_registration::{
+    CacheRules, Limits, Policy, RegionError, RegionId, RegistrationCache, ReuseRules, Span, Thresholds,
+};
 
 /// The token of a frame that belongs to another process by now. No buffer ever has it.
 pub(super) const FOREIGN: u8 = 0;
@@ -85,7 +87,7 @@ pub(super) enum MemoryViolation {
     /// A registration is to be deregistered while a message is read through it.
     DeregisteredInUse { region: RegionId },
     /// The machine says that the driver has miscounted.
-    Misuse(Misuse),
+    RegionError(RegionError),
 }
 
 impl MemoryViolation {
@@ -101,7 +103,7 @@ impl MemoryViolation {
 /// One state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct MemoryState<C, R> {
-    pub(super) machine: Direct<C, R>,
+    pub(super) machine: RegistrationCache<C, R>,
     /// The frame of each page that is mapped.
     pub(super) pages: Vec<Option<u8>>,
     /// The token in each frame.
@@ -137,7 +139,7 @@ impl<C: CacheRules, R: ReuseRules> MemoryState<C, R> {
             ..Policy::default()
         };
         Self {
-            machine: Direct::new(limits, policy),
+            machine: RegistrationCache::new(limits, policy),
             pages: (0..bounds.pages).map(Some).collect(),
             frames: (1..=bounds.pages).collect(),
             translations: Vec::new(),

@@ -3,9 +3,9 @@
 use super::bounds::{PAGE, TransferKind};
 use super::environment::{Environment, EnvironmentFault, MemoryCoverPoint};
 use super::state::{MemoryState, MemoryViolation, Pages, Sending, Translation, Transmission};
-use carrousel_reuse::{
-    Acquired, CacheRules, Completion, Deregister, Direct, Path, RegionId, Registration, ReuseRules, Route,
-    Span,
+use carrousel_registration::{
+    Acquired, CacheRules, Completion, Deregister, Path, RegionId, Registration, RegistrationCache,
+    ReuseRules, Route, Span,
 };
 
 /// One step.
@@ -130,7 +130,7 @@ pub(super) fn after<C: CacheRules, R: ReuseRules>(
             let transmission = state.transmissions.remove(transmission);
             let mut work = Vec::new();
             if let Err(misuse) = state.machine.release(transmission.region, &mut work) {
-                state.fail(MemoryViolation::Misuse(misuse));
+                state.fail(MemoryViolation::RegionError(misuse));
             }
             deregister(state, &work);
         }
@@ -236,7 +236,7 @@ fn answer<C: CacheRules, R: ReuseRules>(
         environment.reach(MemoryCoverPoint::Failed);
         *translation = None;
         if let Err(misuse) = state.machine.failed(region) {
-            state.fail(MemoryViolation::Misuse(misuse));
+            state.fail(MemoryViolation::RegionError(misuse));
         }
         return;
     }
@@ -258,7 +258,7 @@ fn answer<C: CacheRules, R: ReuseRules>(
                 send(environment, state, sending.kind, sending.buffer);
             }
         }
-        Err(misuse) => state.fail(MemoryViolation::Misuse(misuse)),
+        Err(misuse) => state.fail(MemoryViolation::RegionError(misuse)),
     }
 }
 
@@ -283,7 +283,7 @@ fn post<C: CacheRules, R: ReuseRules>(state: &mut MemoryState<C, R>, region: Reg
         }
     }
     let posted = buffer.iter().map(|page| state.content(page)).collect();
-    let is_complete = Direct::<C, R>::COMPLETION == Completion::WhenPosted;
+    let is_complete = RegistrationCache::<C, R>::COMPLETION == Completion::WhenPosted;
     state.transmissions.push(Transmission { region, buffer, posted, read: 0, is_complete });
 }
 

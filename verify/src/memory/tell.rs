@@ -4,7 +4,7 @@ use super::bounds::TransferKind;
 use super::environment::Environment;
 use super::state::{MemoryState, MemoryViolation, Pages};
 use super::step::{MemoryAction, is_stuck};
-use carrousel_reuse::{CacheRules, RegionId, ReuseRules};
+use carrousel_registration::{CacheRules, RegionId, ReuseRules};
 use std::fmt::Write;
 
 /// The violation and the steps to it, one a line.
@@ -43,7 +43,7 @@ fn sentence(violation: MemoryViolation) -> String {
         MemoryViolation::DeregisteredInUse { region } => {
             format!("{region} is deregistered while a message is read through it")
         }
-        MemoryViolation::Misuse(misuse) => format!("the driver's next call is refused: {misuse}"),
+        MemoryViolation::RegionError(misuse) => format!("the driver's next call is refused: {misuse}"),
     }
 }
 

@@ -27,7 +27,7 @@ fn packet(packet: &Packet) -> &'static str {
         Packet::Rts { .. } => "an RTS",
         Packet::Fin { .. } => "a FIN",
         Packet::Rtr(_) => "an RTR",
-        Packet::Done { .. } => "a DONE",
+        Packet::Ats { .. } => "an ATS",
         _ => "a packet",
     }
 }

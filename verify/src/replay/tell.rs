@@ -117,19 +117,19 @@ fn contents(packet: &Packet) -> String {
     match *packet {
         Packet::Eager { tag, data, len } => message(tag, data, len),
         Packet::Rts { tag, data, len, send, .. } => format!("{} {send}", message(tag, data, len)),
-        Packet::Fin { line, tag, data, len } | Packet::RtrAck { line, tag, data, len } => {
-            format!("{} into {}", message(tag, data, len), line.receive)
+        Packet::Fin { rtr, tag, data, len } | Packet::RtrAck { rtr, tag, data, len } => {
+            format!("{} into {}", message(tag, data, len), rtr.receive)
         }
-        Packet::Filled { receive } => of(receive),
-        Packet::CancelAck { line } | Packet::Cancel { line } => of(line.receive),
+        Packet::Atp { receive } => of(receive),
+        Packet::CancelAck { rtr } | Packet::Cancel { rtr } => of(rtr.receive),
         Packet::Rtr(Rtr { tag, len, receive, .. }) => {
             format!(" {}, {}, {receive}", selector(tag), bytes(len))
         }
-        Packet::Done { send } | Packet::RtsAck { send } => of(send),
-        Packet::Clear { send, receive, len, memory: Memory { .. } } => {
+        Packet::Ats { send } | Packet::RtsAck { send } => of(send),
+        Packet::Cts { send, receive, len, memory: Memory { .. } } => {
             format!("{}, {}, into {receive}", of(send), bytes(len))
         }
-        Packet::Seen { seen, taken } => format!(" {seen}, {taken} bytes taken"),
+        Packet::Ack { seen, taken } => format!(" {seen}, {taken} bytes taken"),
     }
 }
 

@@ -4,8 +4,8 @@ use super::families::{Kinds, ProgramFamily, cancels, claims, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
 use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
+use crate::connection::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::explore::Limits;
-use crate::link::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::memory::{self, MemoryBounds};
 use crate::progress;
 use crate::report::Verdict;
@@ -32,7 +32,7 @@ pub enum Subject {
     /// Of registered memory: in all executions within these bounds.
     Memory(MemoryBounds),
     /// Of connections: in all executions within these bounds.
-    Link(link::LinkBounds),
+    Connection(connection::ConnectionBounds),
     /// Of initial progress: in the programs within these bounds.
     Progress(progress::ProgressBounds),
 }
@@ -43,7 +43,7 @@ impl Ablation {
         match self.subject {
             Subject::Protocol(set, _) => set.name(),
             Subject::Memory(_) => memory::SET,
-            Subject::Link(_) => link::SET,
+            Subject::Connection(_) => connection::SET,
             Subject::Progress(_) => progress::SET,
         }
     }
@@ -78,12 +78,12 @@ pub const ABLATIONS: &[Ablation] = &[
     ablation(Mirror, "SEEN_PRUNES", "R2", Search::OneTag(3, 3)),
     ablation(Mirror, "BLOCKED_BY_UNANNOUNCED", "R3; figure 4.9", Search::AnySource(2, 3)),
     ablation(Mirror, "MASKS_OVERLAP", "R3, masks", Search::Masks(1, 2)),
-    ablation(Mirror, "AHEAD_LINES", "R4; figure 4.9", Search::OneTag(2, 3)),
-    ablation(Mirror, "UNSEEN_TAKES_LINE", "R5; figures 4.7, 4.10", Search::OneTag(2, 2)),
-    ablation(Mirror, "EAGER_TAKES_LINE", "R6; figure 4.10", Search::OneTag(2, 2)),
+    ablation(Mirror, "AHEAD_ANNOUNCEMENTS", "R4; figure 4.9", Search::OneTag(2, 3)),
+    ablation(Mirror, "UNSEEN_TAKES_ANNOUNCEMENT", "R5; figures 4.7, 4.10", Search::OneTag(2, 2)),
+    ablation(Mirror, "EAGER_TAKES_ANNOUNCEMENT", "R6; figure 4.10", Search::OneTag(2, 2)),
     ablation(Mirror, "LENGTH_TEST", "R6; H5", Search::Truncating(1, 1)),
     ablation(Mirror, "FIN_BEHIND_WRITE", "R7; figure 4.7, case 1", Search::OneTag(2, 2)),
-    ablation(Mirror, "RELEASE=DONE_BESIDE_READ", "R10", Search::OneTag(1, 1)),
+    ablation(Mirror, "RELEASE=ATS_BESIDE_READ", "R10", Search::OneTag(1, 1)),
     ablation(Mirror, "CANCEL_ASKS", "R11; H4", Search::Cancelled(2, 2)),
     ablation(Mirror, "CLAIM_TAKES", "R12", Search::Claimed(1, 2)),
     ablation(Published, "RTR_ANSWERS_RTS", "P4; figure 4.7, case 2", Search::OneTag(2, 2)),
@@ -154,16 +154,16 @@ const fn progress_ablation(rule: &'static str, source: &'static str) -> Ablation
 }
 
 const fn handshake_ablation(rule: &'static str, source: &'static str, bounds: HandshakeBounds) -> Ablation {
-    Ablation { subject: Subject::Link(link::LinkBounds::Handshake(bounds)), rule, source }
+    Ablation { subject: Subject::Connection(connection::ConnectionBounds::Handshake(bounds)), rule, source }
 }
 
 const fn order_ablation(rule: &'static str, source: &'static str) -> Ablation {
     let bounds = OrderBounds { window: 2, messages: 4, writes: 1 };
-    Ablation { subject: Subject::Link(link::LinkBounds::Order(bounds)), rule, source }
+    Ablation { subject: Subject::Connection(connection::ConnectionBounds::Order(bounds)), rule, source }
 }
 
 const fn credit_ablation(rule: &'static str, source: &'static str, bounds: CreditBounds) -> Ablation {
-    Ablation { subject: Subject::Link(link::LinkBounds::Credits(bounds)), rule, source }
+    Ablation { subject: Subject::Connection(connection::ConnectionBounds::Credits(bounds)), rule, source }
 }
 
 impl Search {
@@ -248,8 +248,8 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> SuiteRow {
                 row.explored(outcome);
             }
         }
-        Subject::Link(bounds) => {
-            if let Some(outcome) = link::explore_without(ablation.rule, bounds, &settings.limits) {
+        Subject::Connection(bounds) => {
+            if let Some(outcome) = connection::explore_without(ablation.rule, bounds, &settings.limits) {
                 row.explored(outcome);
             }
         }

@@ -15,7 +15,7 @@ pub const VERSION: u32 = 1;
 pub struct SuiteReport {
     /// [`VERSION`].
     pub version: u32,
-    /// `rendezvous`, `progress`, `memory`, `link` or `ablations`.
+    /// `rendezvous`, `progress`, `memory`, `connection` or `ablations`.
     pub suite: String,
     /// As far as the longest search that was done, not the short one.
     pub full: bool,
@@ -61,15 +61,15 @@ pub struct SuiteRow {
 
 mod ablations;
 mod bounded;
+mod connection;
 mod families;
-mod link;
 mod memory;
 mod progress;
 mod rendezvous;
 mod space;
 
 pub use ablations::{ABLATIONS, Ablation, Search, Subject, ablations};
-pub use link::link;
+pub use connection::connection;
 pub use memory::memory;
 pub use progress::progress;
 pub use rendezvous::rendezvous;

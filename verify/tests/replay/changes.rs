@@ -42,7 +42,7 @@ const DISTORTIONS: [Distortion; 21] = [
     Distortion {
         name: "the last packet of a lane is missing",
         rank: 0,
-        change: |lines| drop(lines.remove(at(lines, "\"done\""))),
+        change: |lines| drop(lines.remove(at(lines, "\"ats\""))),
     },
     Distortion {
         name: "a completion is missing",
@@ -71,8 +71,8 @@ const DISTORTIONS: [Distortion; 21] = [
         name: "a packet comes twice",
         rank: 0,
         change: |lines| {
-            let done = lines[at(lines, "\"done\"")].clone();
-            add(lines, &done, "\"done\"");
+            let ats = lines[at(lines, "\"ats\"")].clone();
+            add(lines, &ats, "\"ats\"");
         },
     },
     Distortion {

@@ -347,11 +347,11 @@ mod tests {
         let (from, to) = (place.path().join("from"), place.path().join("to"));
         fs::create_dir_all(from.join("below")).unwrap();
         fs::write(from.join("below/file"), "text").unwrap();
-        symlink("below/file", from.join("link")).unwrap();
+        symlink("below/file", from.join("connection")).unwrap();
         // Twice: a directory may have been used before.
         copy_all(&from, &to).unwrap();
         copy_all(&from, &to).unwrap();
         assert_eq!(fs::read_to_string(to.join("below/file")).unwrap(), "text");
-        assert_eq!(fs::read_link(to.join("link")).unwrap(), Path::new("below/file"));
+        assert_eq!(fs::read_link(to.join("connection")).unwrap(), Path::new("below/file"));
     }
 }

@@ -4,14 +4,14 @@ use super::Messages;
 use super::entries::Posting;
 use crate::{Sink, Work};
 use carrousel_matching::{Context, Handle, Pattern, RankId, Source};
-use carrousel_rendezvous::{Announcement, Blockers, LineId, Packet, Protocol, ReceiveSide, Rtr};
+use carrousel_rendezvous::{Blockers, Candidate, Packet, Protocol, ReceiveSide, Rtr, RtrId};
 
 /// Only so many of the oldest receives are announced, however many are posted: those behind them get their turn
 /// before their messages are due, and who has posted a hundred thousand does not look at all of them again and again.
 pub const ANNOUNCED_FROM: usize = 64;
 
 /// A receive that may be announced now.
-struct Candidate {
+struct NextRtr {
     request: Handle,
     /// Its position in the queue.
     at: usize,
@@ -65,7 +65,7 @@ impl<P: Protocol> Messages<P> {
         self.announcement_candidates().map(|candidate| candidate.request)
     }
 
-    fn announcement_candidates(&self) -> impl Iterator<Item = Candidate> {
+    fn announcement_candidates(&self) -> impl Iterator<Item = NextRtr> {
         let posted = if self.candidates > 0 { ANNOUNCED_FROM } else { 0 };
         self.posted.iter().take(posted).enumerate().filter_map(|(at, (pattern, posting))| {
             let Source::Rank(from) = pattern.source else { return None };
@@ -80,14 +80,14 @@ impl<P: Protocol> Messages<P> {
             if !receiver.has_room(limit) {
                 return None;
             }
-            let announcement = Announcement {
+            let candidate = Candidate {
                 tag: pattern.tag,
                 len: posting.len,
                 processed: flow.map_or(0, |flow| flow.processed),
                 blockers: self.blockers(at, &pattern),
                 limit,
             };
-            receiver.announce(&announcement).map(|(seen, ahead)| Candidate { request, at, from, seen, ahead })
+            receiver.announce(&candidate).map(|(seen, ahead)| NextRtr { request, at, from, seen, ahead })
         })
     }
 
@@ -99,7 +99,7 @@ impl<P: Protocol> Messages<P> {
             // R3 without masks: as with one tag and any, one of the two accepts all that the other does.
             let (own, other) = (receive.tag.ignore(), pattern.tag.ignore());
             let is_seen = P::MASKS_OVERLAP || [own, other].contains(&(own & other));
-            if posting.line.is_none() && pattern.overlaps(receive) && is_seen {
+            if posting.rtr.is_none() && pattern.overlaps(receive) && is_seen {
                 if pattern == *receive {
                     blockers.same_selector = blockers.same_selector.saturating_add(1);
                 } else {
@@ -113,14 +113,14 @@ impl<P: Protocol> Messages<P> {
     /// Announces `request` if that is permitted, and does nothing if not.
     pub(crate) fn announce(&mut self, request: Handle, out: &mut impl Sink) {
         let found = self.announcement_candidates().find(|candidate| candidate.request == request);
-        let Some(Candidate { at, from, seen, ahead, .. }) = found else { return };
+        let Some(NextRtr { at, from, seen, ahead, .. }) = found else { return };
         let Some((pattern, posting)) = self.posted.iter().nth(at) else { return };
         let Posting { request: receive, len, memory, .. } = *posting;
         let (mut index, mut candidates) = (0, 0);
         self.posted.change(at + 1, |earlier, posting| {
             // The `ahead` receives of the same tags, then the receive itself.
-            if posting.line.is_none() && *earlier == pattern && (ahead > 0 || posting.request == receive) {
-                posting.line = Some(LineId { receive, index });
+            if posting.rtr.is_none() && *earlier == pattern && (ahead > 0 || posting.request == receive) {
+                posting.rtr = Some(RtrId { receive, index });
                 candidates += u32::from(posting.candidate);
                 index += 1;
             }

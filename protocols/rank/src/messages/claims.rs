@@ -27,7 +27,7 @@ impl<P: Protocol> Messages<P> {
         if let Some(send) = offered {
             let nowhere = Memory { address: 0, key: 0 };
             // As a receive that could not have been announced.
-            let posting = Posting { request, len: 0, memory: nowhere, candidate: false, line: None };
+            let posting = Posting { request, len: 0, memory: nowhere, candidate: false, rtr: None };
             self.match_offer(&posting, &envelope, send, false, out);
         }
         Some((request, arrived))
@@ -63,7 +63,7 @@ impl<P: Protocol> Messages<P> {
             // Its data is out of reach; that of an eager message is here.
             (Arrival::Rts { .. }, Some(lost)) => self.fail(request, Failure::PeerLost(lost), out),
             (Arrival::Rts { send, data, len: sent, memory: from }, None) => {
-                let posting = Posting { request, len, memory, candidate: false, line: None };
+                let posting = Posting { request, len, memory, candidate: false, rtr: None };
                 let offer = Offer { send, data, len: sent, memory: from };
                 self.transfer(&posting, envelope, &offer, out);
             }
@@ -92,7 +92,7 @@ impl<P: Protocol> Messages<P> {
             }
             Arrival::Rts { send, data, .. } => {
                 if communicators.lost_for(Source::Rank(to), context.communicator()).is_none() {
-                    out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
+                    out.work(Work::Send { to, context, packet: Packet::Ats { send }, data: None });
                 }
                 data
             }

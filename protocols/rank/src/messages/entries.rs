@@ -2,7 +2,7 @@
 
 use crate::{Arrived, Kept};
 use carrousel_matching::{Envelope, Handle, Requested};
-use carrousel_rendezvous::{LineId, Memory};
+use carrousel_rendezvous::{Memory, RtrId};
 
 /// A posted receive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub(super) struct Posting {
     pub(super) memory: Memory,
     /// Worth an announcement: it names its source and expects a rendezvous.
     pub(super) candidate: bool,
-    pub(super) line: Option<LineId>,
+    pub(super) rtr: Option<RtrId>,
 }
 
 impl Requested for Posting {
@@ -25,7 +25,7 @@ impl Requested for Posting {
 impl Posting {
     /// Worth an announcement, and not announced.
     pub(super) fn is_unannounced(&self) -> bool {
-        self.candidate && self.line.is_none()
+        self.candidate && self.rtr.is_none()
     }
 }
 

@@ -60,7 +60,7 @@ impl<P: Protocol> Flow<P> {
     pub(super) fn take_eager(&mut self, envelope: &Envelope, len: u64, window: u64, out: &mut impl Sink) {
         if self.eager_taken.take(len, window) && P::TAKEN_IS_TOLD {
             let Envelope { source: to, context, .. } = *envelope;
-            let packet = Packet::Seen { seen: self.processed, taken: self.eager_taken.tell() };
+            let packet = Packet::Ack { seen: self.processed, taken: self.eager_taken.tell() };
             out.work(Work::Send { to, context, packet, data: None });
         }
     }
@@ -77,13 +77,13 @@ impl<P: Protocol> Flow<P> {
         adaptation: Adaptation,
     ) -> bool {
         if adaptation == Adaptation::Counting {
-            if posting.line.is_some_and(|line| line.receive == posting.request) {
+            if posting.rtr.is_some_and(|rtr| rtr.receive == posting.request) {
                 self.receiver.usage().resolved(fate);
             } else if posting.is_unannounced() {
                 self.receiver.usage().unannounced(waited);
             }
         }
-        let announced = posting.line.is_some();
+        let announced = posting.rtr.is_some();
         self.receiver.matched(&Matched { tag, fate, announced, exempt: !posting.candidate })
     }
 }

@@ -117,7 +117,7 @@ impl<P: Protocol> Messages<P> {
             State::Writing { .. } => "being written into the receiver's buffer",
             State::Posted { asked: Some(_) } => "being cancelled",
             State::Posted { asked: None } => {
-                match self.posted.get(request).and_then(|(_, posting)| posting.line) {
+                match self.posted.get(request).and_then(|(_, posting)| posting.rtr) {
                     Some(_) => "posted, and announced to the sender",
                     None => "posted; no message has matched",
                 }
@@ -255,7 +255,7 @@ impl<P: Protocol> Messages<P> {
             _ => true,
         });
         for (to, send) in offers {
-            out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
+            out.work(Work::Send { to, context, packet: Packet::Ats { send }, data: None });
         }
     }
 

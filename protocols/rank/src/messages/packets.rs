@@ -9,7 +9,7 @@ use crate::communicators::Communicators;
 use crate::{Failure, Kept, Read, Sink, Status, Transfer, Work, Write, Wrong};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
-    Fate, Hint, LineId, Memory, Packet, Protocol, ReceiveSide, Release, SendSide, Unmark, Violation,
+    Fate, Hint, Memory, Packet, Protocol, ReceiveSide, Release, RtrId, SendSide, Unmark, Violation,
 };
 
 impl<P: Protocol> Messages<P> {
@@ -29,7 +29,7 @@ impl<P: Protocol> Messages<P> {
                 self.eager(Envelope { source: from, tag, context }, None, len, out);
                 Ok(())
             }
-            Packet::Seen { seen, taken } => {
+            Packet::Ack { seen, taken } => {
                 self.flows.attempt(from, context, |flow| flow.seen(seen, taken))?;
                 Ok(())
             }
@@ -64,14 +64,14 @@ impl<P: Protocol> Messages<P> {
                 self.eager(envelope(tag), data, len, out);
                 Ok(())
             }
-            Packet::Seen { .. } => Err(Wrong::Context),
+            Packet::Ack { .. } => Err(Wrong::Context),
             Packet::Rts { tag, data, len, send, memory, hint } => {
                 self.rts(envelope(tag), &Offer { send, data, len, memory }, hint, communicators, out);
                 Ok(())
             }
-            Packet::Fin { line, tag, data, len } => self.fin(envelope(tag), line, data, len, out),
-            Packet::RtrAck { line, tag, data, len } => self.rtr_ack(envelope(tag), line, data, len, out),
-            Packet::Filled { receive } => match self.requests.get(receive) {
+            Packet::Fin { rtr, tag, data, len } => self.fin(envelope(tag), rtr, data, len, out),
+            Packet::RtrAck { rtr, tag, data, len } => self.rtr_ack(envelope(tag), rtr, data, len, out),
+            Packet::Atp { receive } => match self.requests.get(receive) {
                 Some(State::Filling { from: peer, status }) if *peer == from => {
                     let status = *status;
                     self.over(receive, status, out);
@@ -79,8 +79,8 @@ impl<P: Protocol> Messages<P> {
                 }
                 _ => Err(Wrong::Request(receive)),
             },
-            Packet::CancelAck { line } => {
-                let asked = |request: Handle| matches!(self.requests.get(request), Some(State::Posted { asked: Some(asked) }) if *asked == line);
+            Packet::CancelAck { rtr } => {
+                let asked = |request: Handle| matches!(self.requests.get(request), Some(State::Posted { asked: Some(asked) }) if *asked == rtr);
                 let theirs = self.posted.iter().filter(|(pattern, _)| pattern.source == Source::Rank(from));
                 let pending = theirs.map(|(_, posting)| posting.request).find(|request| asked(*request));
                 // None: the receive got its message before the answer, so the cancellation has failed.
@@ -93,14 +93,14 @@ impl<P: Protocol> Messages<P> {
                 let adaptation = self.adaptation();
                 let limit = usize::from(self.options.rtr_limit);
                 self.flows.attempt(from, context, |flow| {
-                    if flow.sender.lines() + usize::from(rtr.ahead) >= limit {
+                    if flow.sender.announcements() + usize::from(rtr.ahead) >= limit {
                         return Err(Violation::TooManyLines);
                     }
                     flow.sender.rtr(&rtr, adaptation)
                 })?;
                 Ok(())
             }
-            Packet::Done { send } => {
+            Packet::Ats { send } => {
                 let len = self.offered(send, from, context)?.0;
                 self.flows.with(from, context).sender.finished(send);
                 self.over(send, Status::without_message(len, None), out);
@@ -111,20 +111,20 @@ impl<P: Protocol> Messages<P> {
                 self.flows.with(from, context).sender.answered(send);
                 Ok(())
             }
-            Packet::Clear { send, receive, len, memory } => {
+            Packet::Cts { send, receive, len, memory } => {
                 let (offered, source) = self.offered(send, from, context)?;
                 if len > offered {
                     return Err(Wrong::Length(send));
                 }
                 self.requests.set_any(send, State::Writing { to: from, context, len: offered, then: None });
-                let notice = Some(Packet::Filled { receive });
+                let notice = Some(Packet::Atp { receive });
                 let write = Write { to: from, from: source, into: memory, len, request: send, notice };
                 out.work(Work::Write { context, write, receive });
                 Ok(())
             }
-            Packet::Cancel { line } => {
-                self.flows.with(from, context).sender.cancel(line);
-                out.work(Work::Send { to: from, context, packet: Packet::CancelAck { line }, data: None });
+            Packet::Cancel { rtr } => {
+                self.flows.with(from, context).sender.cancel(rtr);
+                out.work(Work::Send { to: from, context, packet: Packet::CancelAck { rtr }, data: None });
                 Ok(())
             }
         }
@@ -150,7 +150,7 @@ impl<P: Protocol> Messages<P> {
         let seen = flow.processed;
         if flow.receiver.arrived(seen, credit_every) {
             let taken = flow.eager_taken.told();
-            out.work(Work::Send { to, context, packet: Packet::Seen { seen, taken }, data: None });
+            out.work(Work::Send { to, context, packet: Packet::Ack { seen, taken }, data: None });
         }
         flow
     }
@@ -211,7 +211,7 @@ impl<P: Protocol> Messages<P> {
             }
             None if communicators.declines(envelope.context) => {
                 let Envelope { source: to, context, .. } = envelope;
-                let packet = Packet::Done { send: offer.send };
+                let packet = Packet::Ats { send: offer.send };
                 out.work(Work::Send { to, context, packet, data: None });
             }
             None => {
@@ -251,14 +251,14 @@ impl<P: Protocol> Messages<P> {
         let Posting { request, memory: into, .. } = *posting;
         let status = received(posting, envelope, data, len);
         if status.len == 0 {
-            out.work(Work::Send { to: peer, context, packet: Packet::Done { send }, data: None });
+            out.work(Work::Send { to: peer, context, packet: Packet::Ats { send }, data: None });
             self.over(request, status, out);
         } else if self.options.transfer == Transfer::Read {
-            let done = Packet::Done { send };
+            let done = Packet::Ats { send };
             let (notice, then) = match P::RELEASE {
-                Release::DoneBehindRead => (Some(done), None),
-                Release::DoneAfterRead => (None, Some(send)),
-                Release::DoneBesideRead => {
+                Release::AtsBehindRead => (Some(done), None),
+                Release::AtsAfterRead => (None, Some(send)),
+                Release::AtsBesideRead => {
                     out.work(Work::Send { to: peer, context, packet: done, data: None });
                     (None, None)
                 }
@@ -268,39 +268,39 @@ impl<P: Protocol> Messages<P> {
             out.work(Work::Read { context, read, send });
         } else {
             self.requests.set_any(request, State::Filling { from: peer, status });
-            let packet = Packet::Clear { send, receive: request, len: status.len, memory: into };
+            let packet = Packet::Cts { send, receive: request, len: status.len, memory: into };
             out.work(Work::Send { to: peer, context, packet, data: None });
         }
     }
 
     /// The receive that a write of the peer has gone, or is going, into.
-    fn written_into(&mut self, envelope: &Envelope, line: LineId, len: u64) -> Result<Posting, Wrong> {
+    fn written_into(&mut self, envelope: &Envelope, rtr: RtrId, len: u64) -> Result<Posting, Wrong> {
         let first = self.posted.first(envelope).map(|posting| posting.request);
-        let named = self.posted.get(line.receive).filter(|(pattern, _)| pattern.context == envelope.context);
-        let Some((_, posting)) = named else { return Err(Wrong::Request(line.receive)) };
+        let named = self.posted.get(rtr.receive).filter(|(pattern, _)| pattern.context == envelope.context);
+        let Some((_, posting)) = named else { return Err(Wrong::Request(rtr.receive)) };
         // The buffer of a receive that a later one's RTR announced is not known to the peer.
-        if posting.line.is_none_or(|own| own.receive != line.receive) {
-            return Err(Wrong::Request(line.receive));
+        if posting.rtr.is_none_or(|own| own.receive != rtr.receive) {
+            return Err(Wrong::Request(rtr.receive));
         }
         if len > posting.len {
-            return Err(Wrong::Length(line.receive));
+            return Err(Wrong::Length(rtr.receive));
         }
-        if P::WRITE_IS_FIRST_MATCH && first != Some(line.receive) {
-            return Err(Wrong::NotFirstMatch(line.receive));
+        if P::WRITE_IS_FIRST_MATCH && first != Some(rtr.receive) {
+            return Err(Wrong::NotFirstMatch(rtr.receive));
         }
-        self.posted.take(line.receive).ok_or(Wrong::Request(line.receive))
+        self.posted.take(rtr.receive).ok_or(Wrong::Request(rtr.receive))
     }
 
     /// FIN: the data is there.
     fn fin(
         &mut self,
         envelope: Envelope,
-        line: LineId,
+        rtr: RtrId,
         data: Option<u64>,
         len: u64,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
-        let (request, status) = self.match_write(envelope, line, data, len, out)?;
+        let (request, status) = self.match_write(envelope, rtr, data, len, out)?;
         self.complete(request, status, out);
         Ok(())
     }
@@ -309,12 +309,12 @@ impl<P: Protocol> Messages<P> {
     fn rtr_ack(
         &mut self,
         envelope: Envelope,
-        line: LineId,
+        rtr: RtrId,
         data: Option<u64>,
         len: u64,
         out: &mut impl Sink,
     ) -> Result<(), Wrong> {
-        let (request, status) = self.match_write(envelope, line, data, len, out)?;
+        let (request, status) = self.match_write(envelope, rtr, data, len, out)?;
         self.requests.set(request, State::Filling { from: envelope.source, status });
         Ok(())
     }
@@ -323,12 +323,12 @@ impl<P: Protocol> Messages<P> {
     fn match_write(
         &mut self,
         envelope: Envelope,
-        line: LineId,
+        rtr: RtrId,
         data: Option<u64>,
         len: u64,
         out: &mut impl Sink,
     ) -> Result<(Handle, Status), Wrong> {
-        let posting = self.written_into(&envelope, line, len)?;
+        let posting = self.written_into(&envelope, rtr, len)?;
         let adaptation = self.adaptation();
         self.arrived(&envelope, out).matched(&posting, envelope.tag, Fate::Used, true, adaptation);
         Ok((posting.request, received(&posting, envelope, data, len)))
@@ -339,7 +339,7 @@ impl<P: Protocol> Messages<P> {
         let Self { flows, posted, candidates, .. } = self;
         let flow = flows.with(envelope.source, envelope.context);
         posted.change(usize::MAX, |pattern, posting| {
-            if pattern.is_exact() && pattern.matches(envelope) && posting.line.take().is_some() {
+            if pattern.is_exact() && pattern.matches(envelope) && posting.rtr.take().is_some() {
                 flow.receiver.withdrawn();
                 flow.candidates += u32::from(posting.candidate);
                 *candidates += u32::from(posting.candidate);

@@ -33,7 +33,7 @@ impl<P: Protocol> Messages<P> {
                 if let (Source::Rank(from), true) = (from, candidate) {
                     self.count_candidate(from, context);
                 }
-                self.posted.post(pattern, Posting { request, len, memory, candidate, line: None });
+                self.posted.post(pattern, Posting { request, len, memory, candidate, rtr: None });
             }
         }
         request
@@ -50,7 +50,7 @@ impl<P: Protocol> Messages<P> {
                 self.receive_arrived((request, len, memory, false), envelope, &arrival, out);
             }
             None => {
-                self.posted.post(pattern, Posting { request, len, memory, candidate: false, line: None });
+                self.posted.post(pattern, Posting { request, len, memory, candidate: false, rtr: None });
             }
         }
     }
@@ -64,7 +64,7 @@ impl<P: Protocol> Messages<P> {
         arrival: &Arrival,
         out: &mut impl Sink,
     ) {
-        let posting = &Posting { request, len, memory: into, candidate, line: None };
+        let posting = &Posting { request, len, memory: into, candidate, rtr: None };
         match *arrival {
             Arrival::Kept { kept, data, len } => {
                 let status = received(posting, envelope, data, len);
@@ -96,11 +96,11 @@ impl<P: Protocol> Messages<P> {
             Some(_) => return Err(UsageError::NotAReceive(request)),
         }
         let Some((pattern, posting)) = self.posted.get(request) else { return Ok(request) };
-        match (posting.line, pattern.source) {
-            (Some(line), Source::Rank(to)) if P::CANCEL_ASKS => {
-                let packet = Packet::Cancel { line };
+        match (posting.rtr, pattern.source) {
+            (Some(rtr), Source::Rank(to)) if P::CANCEL_ASKS => {
+                let packet = Packet::Cancel { rtr };
                 let context = pattern.context;
-                self.requests.set(request, State::Posted { asked: Some(line) });
+                self.requests.set(request, State::Posted { asked: Some(rtr) });
                 out.work(Work::Send { to, context, packet, data: None });
             }
             _ => self.withdraw(request, out),
@@ -115,7 +115,7 @@ impl<P: Protocol> Messages<P> {
             && let Some(Pattern { source: Source::Rank(from), context, .. }) = pattern
         {
             self.uncount_candidate(from, context, &posting);
-            if posting.line.is_some() {
+            if posting.rtr.is_some() {
                 self.flows.with(from, context).receiver.withdrawn();
             }
         }
@@ -134,7 +134,7 @@ impl<P: Protocol> Messages<P> {
         };
         let (to, context, then, status) = (*from, *context, *then, *status);
         if let Some(send) = then {
-            out.work(Work::Send { to, context, packet: Packet::Done { send }, data: None });
+            out.work(Work::Send { to, context, packet: Packet::Ats { send }, data: None });
         }
         self.over(request, status, out);
         Ok(())

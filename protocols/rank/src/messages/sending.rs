@@ -158,19 +158,19 @@ impl<P: Protocol> Messages<P> {
         out: &mut impl Sink,
     ) -> Handle {
         let Outgoing { tag, len, .. } = *message;
-        let line = target.line;
+        let rtr = target.rtr;
         let (notice, then) = match P::NOTICE {
-            Notice::FinBehindWrite => (Some(Packet::Fin { line, tag, data, len }), None),
-            Notice::AckThenFilled => {
-                let packet = Packet::RtrAck { line, tag, data, len };
+            Notice::FinBehindWrite => (Some(Packet::Fin { rtr, tag, data, len }), None),
+            Notice::AckThenAtp => {
+                let packet = Packet::RtrAck { rtr, tag, data, len };
                 out.work(Work::Send { to, context, packet, data: None });
-                (None, Some(Then::Filled(line.receive)))
+                (None, Some(Then::Atp(rtr.receive)))
             }
-            Notice::FinAfterWrite => (None, Some(Then::Fin { line, tag, data })),
+            Notice::FinAfterWrite => (None, Some(Then::Fin { rtr, tag, data })),
         };
         let request = self.requests.open(State::Writing { to, context, len, then });
         let write = Write { to, from, into: target.memory, len, request, notice };
-        out.work(Work::Write { context, write, receive: line.receive });
+        out.work(Work::Write { context, write, receive: rtr.receive });
         request
     }
 
@@ -211,8 +211,8 @@ impl<P: Protocol> Messages<P> {
         let (to, context, len, then) = (*to, *context, *len, *then);
         if let Some(then) = then {
             let packet = match then {
-                Then::Filled(receive) => Packet::Filled { receive },
-                Then::Fin { line, tag, data } => Packet::Fin { line, tag, data, len },
+                Then::Atp(receive) => Packet::Atp { receive },
+                Then::Fin { rtr, tag, data } => Packet::Fin { rtr, tag, data, len },
             };
             out.work(Work::Send { to, context, packet, data: None });
         }

@@ -3,17 +3,17 @@
 use super::entries::Claimed;
 use crate::Status;
 use carrousel_matching::{Context, Handle, RankId, Tag};
-use carrousel_rendezvous::{LineId, Memory};
+use carrousel_rendezvous::{Memory, RtrId};
 
 /// What a request is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum State {
-    /// A message whose RTS is out: waits for DONE or CTS.
+    /// A message whose RTS is out: waits for ATS or CTS.
     Offered { to: RankId, context: Context, len: u64, memory: Memory },
     /// A message that is being written; `then` is what to tell the receiver afterwards.
     Writing { to: RankId, context: Context, len: u64, then: Option<Then> },
     /// A receive without a message; `asked` while its cancellation is.
-    Posted { asked: Option<LineId> },
+    Posted { asked: Option<RtrId> },
     /// A message that was claimed, of which nobody has said yet where it goes.
     Claimed(Claimed),
     /// A receive whose data is being read; `then` is the peer's request that is to be told of afterwards.
@@ -41,9 +41,9 @@ impl State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Then {
     /// The data is there (published rules).
-    Filled(Handle),
+    Atp(Handle),
     /// FIN, too late to be sound.
-    Fin { line: LineId, tag: Tag, data: Option<u64> },
+    Fin { rtr: RtrId, tag: Tag, data: Option<u64> },
 }
 
 /// The end of a message that a request of a collective's round is.

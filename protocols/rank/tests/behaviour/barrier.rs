@@ -78,7 +78,7 @@ fn a_barrier_does_not_block_messages<P: Protocol>() {
 }
 
 fn many_barriers_may_be_open<P: Protocol>() {
-    // More than `credit_every`, so that SEEN travels too.
+    // More than `credit_every`, so that ACK travels too.
     let mut pair = Pair::<P>::with(3, &options());
     let mut open: Vec<(u32, Handle)> = Vec::new();
     for rank in 0..3 {

@@ -84,7 +84,7 @@ fn a_message_that_crosses_its_announcement_has_them<P: Protocol>() {
         pair.send_beside(0, 1, &bytes(LARGE, 1), false, data); // and so is the RTS
         pair.deliver(1, 0, Direction::ToSender).expect("the RTR");
         pair.run();
-        assert_eq!(pair.told(), "1 RTR, 0 RTS, 1 read, 1 DONE");
+        assert_eq!(pair.told(), "1 RTR, 0 RTS, 1 read, 1 ATS");
         got(&mut pair, receive, data, LARGE);
         pair.is_over();
     }

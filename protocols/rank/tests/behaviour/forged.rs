@@ -46,11 +46,11 @@ fn refused_from<P: Protocol>(
 
 /// The packets that say that `receive` has been, or is being, written into.
 fn writes(receive: Handle, tag: u32, len: u64) -> [Packet; 2] {
-    let (line, tag) = (LineId { receive, index: 0 }, mpi::tag(tag));
-    [Packet::Fin { line, tag, data: None, len }, Packet::RtrAck { line, tag, data: None, len }]
+    let (rtr, tag) = (RtrId { receive, index: 0 }, mpi::tag(tag));
+    [Packet::Fin { rtr, tag, data: None, len }, Packet::RtrAck { rtr, tag, data: None, len }]
 }
 
-fn rtr(receive: Handle, seen: u32, ahead: u16) -> Packet {
+fn rtr_packet(receive: Handle, seen: u32, ahead: u16) -> Packet {
     Packet::Rtr(Rtr { tag: tag(5), seen, ahead, receive, len: 64, memory: MEMORY })
 }
 
@@ -109,8 +109,8 @@ fn a_write_past_the_end_is_refused<P: Protocol>() {
 }
 
 fn answers(send: Handle, len: u64) -> [Packet; 3] {
-    let clear = Packet::Clear { send, receive: UNKNOWN, len, memory: MEMORY };
-    [Packet::Done { send }, Packet::RtsAck { send }, clear]
+    let clear = Packet::Cts { send, receive: UNKNOWN, len, memory: MEMORY };
+    [Packet::Ats { send }, Packet::RtsAck { send }, clear]
 }
 
 fn an_answer_needs_a_message_that_was_offered<P: Protocol>() {
@@ -125,7 +125,7 @@ fn an_answer_needs_a_message_that_was_offered<P: Protocol>() {
         }
     }
     let send = pair.send(0, 1, 5, &bytes(LARGE, 2));
-    assert_eq!(pair.forge(1, 0, Packet::Done { send }), Ok(()));
+    assert_eq!(pair.forge(1, 0, Packet::Ats { send }), Ok(()));
     for packet in answers(send, 8) {
         refused(&mut pair, packet, Wrong::Request(send));
     }
@@ -134,7 +134,7 @@ fn an_answer_needs_a_message_that_was_offered<P: Protocol>() {
 fn a_write_longer_than_the_message_is_not_cleared<P: Protocol>() {
     let mut pair = Pair::<P>::new();
     let send = pair.send(0, 1, 5, &bytes(LARGE, 1));
-    let clear = Packet::Clear { send, receive: UNKNOWN, len: LARGE as u64 + 1, memory: MEMORY };
+    let clear = Packet::Cts { send, receive: UNKNOWN, len: LARGE as u64 + 1, memory: MEMORY };
     refused(&mut pair, clear, Wrong::Length(send));
 }
 
@@ -145,27 +145,27 @@ fn nothing_is_filled_unasked<P: Protocol>() {
     pair.run();
     let reading = pair.receive(0, from(1), tag(6), LARGE);
     for receive in [announced, reading, UNKNOWN] {
-        refused(&mut pair, Packet::Filled { receive }, Wrong::Request(receive));
+        refused(&mut pair, Packet::Atp { receive }, Wrong::Request(receive));
     }
 }
 
 fn announcements_stay_within_the_limit<P: Protocol>() {
     let wrong = Wrong::History(Violation::TooManyLines);
     let mut pair = Pair::<P>::with(2, &Options { rtr_limit: 3, ..options() });
-    refused(&mut pair, rtr(UNKNOWN, 0, 3), wrong);
-    refused(&mut pair, rtr(UNKNOWN, 0, u16::MAX), wrong);
+    refused(&mut pair, rtr_packet(UNKNOWN, 0, 3), wrong);
+    refused(&mut pair, rtr_packet(UNKNOWN, 0, u16::MAX), wrong);
     for index in 0..3 {
         let receive = Handle { index, generation: 0 };
-        assert_eq!(pair.forge(1, 0, rtr(receive, 0, 0)), Ok(()));
+        assert_eq!(pair.forge(1, 0, rtr_packet(receive, 0, 0)), Ok(()));
     }
-    refused(&mut pair, rtr(UNKNOWN, 0, 0), wrong);
+    refused(&mut pair, rtr_packet(UNKNOWN, 0, 0), wrong);
 }
 
 fn a_receive_is_announced_once<P: Protocol>() {
     let mut pair = Pair::<P>::new();
-    assert_eq!(pair.forge(1, 0, rtr(UNKNOWN, 0, 0)), Ok(()));
+    assert_eq!(pair.forge(1, 0, rtr_packet(UNKNOWN, 0, 0)), Ok(()));
     let wrong = Wrong::History(Violation::AnnouncedTwice { receive: UNKNOWN });
-    refused(&mut pair, rtr(UNKNOWN, 0, 0), wrong);
+    refused(&mut pair, rtr_packet(UNKNOWN, 0, 0), wrong);
 }
 
 /// Under the mirror rules, what has been seen is part of the protocol.
@@ -174,10 +174,10 @@ fn nothing_is_seen_before_it_is_sent() {
     let too_much = |seen, sent| Wrong::History(Violation::SeenTooMuch { seen, sent });
     let mut pair = Pair::<Mirror>::new();
     for (sent, seen) in [(0, 1), (1, 2), (2, 1 << 31), (3, 1 << 30)] {
-        refused(&mut pair, Packet::Seen { seen, taken: 0 }, too_much(seen, sent));
-        refused(&mut pair, rtr(UNKNOWN, seen, 0), too_much(seen, sent));
+        refused(&mut pair, Packet::Ack { seen, taken: 0 }, too_much(seen, sent));
+        refused(&mut pair, rtr_packet(UNKNOWN, seen, 0), too_much(seen, sent));
         pair.send(0, 1, 5, &bytes(SMALL, 1));
-        assert_eq!(pair.forge(1, 0, Packet::Seen { seen: sent + 1, taken: 0 }), Ok(()));
+        assert_eq!(pair.forge(1, 0, Packet::Ack { seen: sent + 1, taken: 0 }), Ok(()));
     }
 }
 
@@ -185,9 +185,9 @@ fn some_packets(receive: Handle) -> Vec<Packet> {
     let eager = Packet::Eager { tag: Tag(5), data: None, len: 0 };
     let rts =
         Packet::Rts { tag: Tag(5), data: None, len: 64, send: UNKNOWN, memory: MEMORY, hint: Hint::None };
-    let line = LineId { receive, index: 0 };
-    let others = [Packet::Cancel { line }, Packet::CancelAck { line }, Packet::Seen { seen: 0, taken: 0 }];
-    let mut packets = vec![eager, rts, rtr(UNKNOWN, 0, 0), Packet::Filled { receive }];
+    let rtr = RtrId { receive, index: 0 };
+    let others = [Packet::Cancel { rtr }, Packet::CancelAck { rtr }, Packet::Ack { seen: 0, taken: 0 }];
+    let mut packets = vec![eager, rts, rtr_packet(UNKNOWN, 0, 0), Packet::Atp { receive }];
     packets.extend(writes(receive, 5, 8).into_iter().chain(answers(UNKNOWN, 8)).chain(others));
     packets
 }
@@ -218,8 +218,8 @@ fn nothing_is_announced_in_the_collective_context<P: Protocol>() {
     let mut pair = Pair::<P>::announcing();
     let receive = pair.receive(0, from(1), tag(5), LARGE);
     let barrier = pair.barrier(0);
-    let line = LineId { receive, index: 0 };
-    let mut packets = vec![rtr(UNKNOWN, 0, 0), Packet::Cancel { line }, Packet::CancelAck { line }];
+    let rtr = RtrId { receive, index: 0 };
+    let mut packets = vec![rtr_packet(UNKNOWN, 0, 0), Packet::Cancel { rtr }, Packet::CancelAck { rtr }];
     packets.extend(writes(receive, 5, 8));
     for packet in packets {
         refused_from(&mut pair, RankId(1), Context::COLLECTIVES, packet, Wrong::Context);
@@ -239,7 +239,7 @@ fn an_answer_to_a_round_needs_a_message_of_it<P: Protocol>() {
         for packet in answers(request, 8) {
             refused_from(&mut pair, RankId(peer), Context::COLLECTIVES, packet, Wrong::Request(request));
         }
-        let filled = Packet::Filled { receive: request };
+        let filled = Packet::Atp { receive: request };
         refused_from(&mut pair, RankId(peer), Context::COLLECTIVES, filled, Wrong::Request(request));
     }
     for packet in answers(of_round(send), 8) {
@@ -263,9 +263,9 @@ fn nobody_answers_for_another_rank<P: Protocol>() {
         refused_from(&mut pair, RankId(2), Context::MESSAGES, packet, Wrong::NotFirstMatch(receive));
     }
     pair.call(0, Call::Cancel(receive)).expect("it is a receive");
-    let line = LineId { receive, index: 0 };
-    assert_eq!(pair.forge(2, 0, Packet::CancelAck { line }), Ok(()));
+    let rtr = RtrId { receive, index: 0 };
+    assert_eq!(pair.forge(2, 0, Packet::CancelAck { rtr }), Ok(()));
     assert!(!pair.is_complete(0, receive), "rank 1 may be writing");
-    assert_eq!(pair.forge(1, 0, Packet::CancelAck { line }), Ok(()));
+    assert_eq!(pair.forge(1, 0, Packet::CancelAck { rtr }), Ok(()));
     assert!(pair.is_complete(0, receive));
 }

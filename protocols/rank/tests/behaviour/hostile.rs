@@ -93,7 +93,7 @@ fn collective() -> impl Strategy<Value = Collective> {
 
 fn packet() -> impl Strategy<Value = Packet> {
     let hint = select(vec![Hint::None, Hint::StopRtr, Hint::ResumeRtr, Hint::Unused]);
-    let line = || (handle(), 0..3_u16).prop_map(|(receive, index)| LineId { receive, index });
+    let rtr_id = || (handle(), 0..3_u16).prop_map(|(receive, index)| RtrId { receive, index });
     let seen = || select(vec![0, 1, 2, 5, u32::MAX]);
     let ahead = select(vec![0, 0, 0, 1, 2, u16::MAX]);
     let memory = MEMORY;
@@ -109,31 +109,31 @@ fn packet() -> impl Strategy<Value = Packet> {
             memory,
             hint
         }),
-        (line(), tag(), data(), len()).prop_map(|(line, tag, data, len)| Packet::Fin {
-            line,
+        (rtr_id(), tag(), data(), len()).prop_map(|(rtr, tag, data, len)| Packet::Fin {
+            rtr,
             tag,
             data,
             len
         }),
-        (line(), tag(), data(), len()).prop_map(|(line, tag, data, len)| Packet::RtrAck {
-            line,
+        (rtr_id(), tag(), data(), len()).prop_map(|(rtr, tag, data, len)| Packet::RtrAck {
+            rtr,
             tag,
             data,
             len
         }),
-        handle().prop_map(|receive| Packet::Filled { receive }),
-        line().prop_map(|line| Packet::CancelAck { line }),
+        handle().prop_map(|receive| Packet::Atp { receive }),
+        rtr_id().prop_map(|rtr| Packet::CancelAck { rtr }),
         rtr.prop_map(Packet::Rtr),
-        handle().prop_map(|send| Packet::Done { send }),
+        handle().prop_map(|send| Packet::Ats { send }),
         handle().prop_map(|send| Packet::RtsAck { send }),
-        (handle(), handle(), len()).prop_map(move |(send, receive, len)| Packet::Clear {
+        (handle(), handle(), len()).prop_map(move |(send, receive, len)| Packet::Cts {
             send,
             receive,
             len,
             memory
         }),
-        line().prop_map(|line| Packet::Cancel { line }),
-        (seen(), 0..400u64).prop_map(|(seen, taken)| Packet::Seen { seen, taken }),
+        rtr_id().prop_map(|rtr| Packet::Cancel { rtr }),
+        (seen(), 0..400u64).prop_map(|(seen, taken)| Packet::Ack { seen, taken }),
     ]
 }
 

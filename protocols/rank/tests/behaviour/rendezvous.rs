@@ -23,7 +23,7 @@ under_both!(
 /// What the rule sets say once a message is written into an announced receive.
 fn writing<P: Protocol>() -> &'static str {
     // Under the published rules the receiver hears of the write at once, and of its end.
-    if P::NOTICE_IS_BEHIND { "1 RTR, 0 write" } else { "1 RTR, 0 RTR-ACK, 0 write, 0 FILLED" }
+    if P::NOTICE_IS_BEHIND { "1 RTR, 0 write" } else { "1 RTR, 0 RTR-ACK, 0 write, 0 ATP" }
 }
 
 /// What an RTS is answered with, before the data moves.
@@ -48,7 +48,7 @@ fn an_early_sender_is_read<P: Protocol>() {
     assert!(!pair.is_complete(0, send));
     let receive = pair.receive(1, from(0), tag(5), LARGE);
     pair.run();
-    assert_eq!(pair.told(), format!("0 RTS, {}1 read, 1 DONE", answer::<P>()));
+    assert_eq!(pair.told(), format!("0 RTS, {}1 read, 1 ATS", answer::<P>()));
     pair.got(1, receive, 0, 5, &bytes(LARGE, 1));
     assert_eq!(pair.status(0, send), Status { message: None, data: None, len: LARGE as u64, failure: None });
     pair.is_over();
@@ -59,13 +59,13 @@ fn a_reader_that_computes_holds_no_sender<P: Protocol>() {
     let send = pair.send(0, 1, 5, &bytes(LARGE, 1));
     pair.run();
     let receive = pair.receive(1, from(0), tag(5), LARGE);
-    if P::RELEASE != carrousel_rendezvous::Release::DoneBehindRead {
+    if P::RELEASE != carrousel_rendezvous::Release::AtsBehindRead {
         // The published rules need the receiver's call.
         assert_eq!(pair.told(), format!("0 RTS, {}1 read", answer::<P>()));
         return;
     }
     pair.complete(1).expect("the data lands, of which rank 1 hears nothing");
-    pair.deliver(1, 0, Direction::ToSender).expect("the DONE behind it");
+    pair.deliver(1, 0, Direction::ToSender).expect("the ATS behind it");
     assert!(pair.is_complete(0, send));
     assert!(!pair.is_complete(1, receive));
     pair.run();
@@ -78,7 +78,7 @@ fn an_early_receiver_without_announcement_reads<P: Protocol>() {
     let receive = pair.receive(1, from(0), tag(5), LARGE);
     let send = pair.send(0, 1, 5, &bytes(LARGE, 1));
     pair.run();
-    assert_eq!(pair.told(), format!("0 RTS, {}1 read, 1 DONE", answer::<P>()));
+    assert_eq!(pair.told(), format!("0 RTS, {}1 read, 1 ATS", answer::<P>()));
     pair.got(1, receive, 0, 5, &bytes(LARGE, 1));
     assert!(pair.is_complete(0, send));
     pair.is_over();
@@ -103,7 +103,7 @@ fn an_announcement_that_crosses_its_message_is_dropped<P: Protocol>() {
     pair.send(0, 1, 5, &bytes(LARGE, 1)); // and so is the RTS
     pair.deliver(1, 0, Direction::ToSender).expect("the RTR");
     pair.run();
-    assert_eq!(pair.told(), "1 RTR, 0 RTS, 1 read, 1 DONE", "a receive that sent RTR acknowledges nothing");
+    assert_eq!(pair.told(), "1 RTR, 0 RTS, 1 read, 1 ATS", "a receive that sent RTR acknowledges nothing");
     pair.got(1, first, 0, 5, &bytes(LARGE, 1));
     pair.send(0, 1, 5, &bytes(LARGE, 2));
     pair.run();
@@ -197,7 +197,7 @@ fn a_message_that_does_not_fit_is_not_written<P: Protocol>() {
     pair.run();
     let send = pair.send(0, 1, 5, &bytes(LARGE, 1));
     pair.run();
-    assert_eq!(pair.told(), "1 RTR, 0 RTS, 1 read, 1 DONE");
+    assert_eq!(pair.told(), "1 RTR, 0 RTS, 1 read, 1 ATS");
     is_truncated(&mut pair, receive, send);
 }
 

@@ -1,12 +1,12 @@
 //! The default rule set: the sender mirrors the receiver's posted receives.
 //!
-//! An RTR is a line of the receiver's queue, copied to the sender. Both ends compute the same MPI matching over it.
-//! The receiver does so by its queue; the sender removes, with every message that it sends, the first line that the
-//! message matches. Announcements and messages can cross. A count (`seen`, in the RTR) and the list of messages that
-//! found no line (`unseen`) tell the sender which of them did. The receiver is free to announce any receive at any
-//! time: prediction and adaptation cannot affect safety.
+//! An RTR copies an entry of the receiver's queue to the sender: an announcement. Both ends compute the same MPI
+//! matching over them. The receiver does so by its queue; the sender removes, with every message that it sends, the
+//! first announcement that the message matches. Announcements and messages can cross. A count (`seen`, in the RTR) and
+//! the list of messages that found no announcement (`unseen`) tell the sender which of them did. The receiver is free
+//! to announce any receive at any time: prediction and adaptation cannot affect safety.
 //!
-//! Once the data moves, neither end waits for a call of the other: FIN stands behind the write, DONE behind the read.
+//! Once the data moves, neither end waits for a call of the other: FIN stands behind the write, ATS behind the read.
 
 mod receiver;
 mod rules;

@@ -1,7 +1,7 @@
 //! The receiving end: it counts its announced receives.
 
 use super::MirrorRules;
-use crate::{Announcement, Hint, Matched, ReceiveSide, Unmark, Usage};
+use crate::{Candidate, Hint, Matched, ReceiveSide, Unmark, Usage};
 use carrousel_matching::Tag;
 use core::marker::PhantomData;
 
@@ -25,17 +25,17 @@ impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
         self.outstanding < limit && self.usage.speculates()
     }
 
-    fn announce(&self, receive: &Announcement) -> Option<(u32, u16)> {
-        let Announcement { processed, blockers, limit, .. } = receive;
+    fn announce(&self, receive: &Candidate) -> Option<(u32, u16)> {
+        let Candidate { processed, blockers, limit, .. } = receive;
         let ahead = blockers.same_selector;
         let room = u32::from(self.outstanding) + u32::from(ahead) < u32::from(*limit);
         (room && self.has_room(*limit) && !(blockers.others > 0 && R::BLOCKED_BY_UNANNOUNCED))
             .then_some((*processed, ahead))
     }
 
-    fn announced(&mut self, lines: u16) {
-        debug_assert!(lines > 0, "an RTR announces one receive at least");
-        self.outstanding += lines;
+    fn announced(&mut self, receives: u16) {
+        debug_assert!(receives > 0, "an RTR announces one receive at least");
+        self.outstanding += receives;
     }
 
     fn arrived(&mut self, number: u32, credit_every: u16) -> bool {

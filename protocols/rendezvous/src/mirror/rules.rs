@@ -13,23 +13,23 @@ pub trait MirrorRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static 
     const BLOCKED_BY_UNANNOUNCED: bool = true;
     /// R3: two receives can overlap even if neither accepts all messages of the other.
     const MASKS_OVERLAP: bool = true;
-    /// R4: earlier unannounced receives of the same source, tag and mask enter the mirror as lines without a buffer.
-    const AHEAD_LINES: bool = true;
-    /// R5: a line that matches an unseen message belongs to that message.
-    const UNSEEN_TAKES_LINE: bool = true;
-    /// R6: every message removes its line, eager ones too.
-    const EAGER_TAKES_LINE: bool = true;
+    /// R4: earlier unannounced receives of the same source, tag and mask enter the mirror, without a buffer.
+    const AHEAD_ANNOUNCEMENTS: bool = true;
+    /// R5: an announcement that matches an unseen message belongs to that message.
+    const UNSEEN_TAKES_ANNOUNCEMENT: bool = true;
+    /// R6: every message removes its announcement, eager ones too.
+    const EAGER_TAKES_ANNOUNCEMENT: bool = true;
     /// R6: a message longer than the announced receive is not written.
     const LENGTH_TEST: bool = true;
     /// R7: FIN is posted in the send call, directly behind the write.
     const FIN_BEHIND_WRITE: bool = true;
-    /// R10: DONE follows the data of the read. `Release` says when: by itself, directly behind the read, or once the
+    /// R10: ATS follows the data of the read. `Release` says when: by itself, directly behind the read, or once the
     /// receiver knows of the read's end.
-    const RELEASE: Release = Release::DoneBehindRead;
+    const RELEASE: Release = Release::AtsBehindRead;
     /// R8: a FIN that does not name the first matching receive is an error.
     const FIN_IS_FIRST_MATCH: bool = true;
     /// R9: a finished rendezvous leaves the list of unseen messages.
-    const DONE_PRUNES: bool = true;
+    const ATS_PRUNES: bool = true;
     /// R12: a claimed message leaves the queue of those that have no receive.
     const CLAIM_TAKES: bool = true;
     /// R11: cancelling an announced receive asks the sender.

@@ -2,21 +2,21 @@
 
 use super::MirrorRules;
 use crate::under_way::{Sent, UnderWay};
-use crate::{Adaptation, Hint, LineId, Outgoing, Route, Rtr, SendSide, Target, Violation};
+use crate::{Adaptation, Hint, Outgoing, Route, Rtr, RtrId, SendSide, Target, Violation};
 use alloc::vec::Vec;
 use carrousel_matching::{Handle, Keyed, Queue, Tag, TagSelector};
 use core::marker::PhantomData;
 
 /// An announced receive that has no message yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Line {
+struct Announcement {
     tag: TagSelector,
     target: Target,
     /// False for a receive that was announced only by the count (`ahead`) of a later RTR: its buffer is not known.
     has_buffer: bool,
 }
 
-/// A message that found no line when it was sent.
+/// A message that found no announcement when it was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Unseen {
     /// Its position among the flow's matching messages, counted from 1, modulo 2^32.
@@ -25,8 +25,8 @@ struct Unseen {
     send: Handle,
 }
 
-/// The keys of an unseen message: its tag; one key that all have in common, for lines that ignore bits of the tag;
-/// and its request.
+/// The keys of an unseen message: its tag; one key that all have in common, for announcements that ignore bits of the
+/// tag; and its request.
 const BY_TAG: usize = 0;
 const FOR_MASKS: usize = 1;
 const BY_SEND: usize = 2;
@@ -46,7 +46,7 @@ impl Keyed<3> for Unseen {
 pub struct MirrorSender<R> {
     /// Matching messages sent so far, modulo 2^32.
     sent: u32,
-    mirror: Vec<Line>,
+    mirror: Vec<Announcement>,
     unseen: Queue<Unseen, 3, UNSEEN>,
     under_way: UnderWay,
     rules: PhantomData<R>,
@@ -60,33 +60,33 @@ impl<R> Default for MirrorSender<R> {
 }
 
 impl<R: MirrorRules> MirrorSender<R> {
-    fn line_for(&self, tag: Tag) -> Option<usize> {
-        self.mirror.iter().position(|line| line.tag.matches(tag))
+    fn announcement_for(&self, tag: Tag) -> Option<usize> {
+        self.mirror.iter().position(|announcement| announcement.tag.matches(tag))
     }
 
-    /// The message that is being sent takes its line; a message that finds no line is unseen.
+    /// The message that is being sent takes its announcement; a message that finds no announcement is unseen.
     #[inline(always)]
-    fn take_line(&mut self, tag: Tag, send: Handle) -> Option<Line> {
-        if let Some(at) = self.line_for(tag) {
+    fn take_announcement(&mut self, tag: Tag, send: Handle) -> Option<Announcement> {
+        if let Some(at) = self.announcement_for(tag) {
             return Some(self.mirror.remove(at));
         }
         self.unseen.push(Unseen { number: self.sent, tag, send });
         None
     }
 
-    fn fits(line: &Line, len: u64) -> bool {
-        line.has_buffer && (!R::LENGTH_TEST || len <= line.target.len)
+    fn fits(announcement: &Announcement, len: u64) -> bool {
+        announcement.has_buffer && (!R::LENGTH_TEST || len <= announcement.target.len)
     }
 
     /// R5: one announced receive, in the order of the receiver's queue.
-    fn line(&mut self, line: Line) {
+    fn insert(&mut self, announcement: Announcement) {
         let key = || {
-            let tag = line.tag.tag().0;
-            [if line.tag.is_exact() { (BY_TAG, tag) } else { (FOR_MASKS, 0) }]
+            let tag = announcement.tag.tag().0;
+            [if announcement.tag.is_exact() { (BY_TAG, tag) } else { (FOR_MASKS, 0) }]
         };
-        let takes = |message: &Unseen| line.tag.matches(message.tag);
-        if !R::UNSEEN_TAKES_LINE || self.unseen.take_oldest(key, takes).is_none() {
-            self.mirror.push(line);
+        let takes = |message: &Unseen| announcement.tag.matches(message.tag);
+        if !R::UNSEEN_TAKES_ANNOUNCEMENT || self.unseen.take_oldest(key, takes).is_none() {
+            self.mirror.push(announcement);
         }
     }
 
@@ -100,10 +100,10 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
     #[inline(always)]
     fn eager(&mut self, tag: Tag, send: Handle) {
         self.under_way.check_free(send);
-        // An eager message has no end that would remove it from the unseen ones; the receiver's SEEN does that (R9).
+        // An eager message has no end that would remove it from the unseen ones; the receiver's ACK does that (R9).
         self.sent = self.sent.wrapping_add(1);
-        if R::EAGER_TAKES_LINE {
-            self.take_line(tag, send);
+        if R::EAGER_TAKES_ANNOUNCEMENT {
+            self.take_announcement(tag, send);
         }
     }
 
@@ -111,10 +111,10 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
         let Outgoing { tag, len, send } = *message;
         self.under_way.check_free(send);
         self.sent = self.sent.wrapping_add(1);
-        match self.take_line(tag, send) {
-            Some(line) if Self::fits(&line, len) && agree() => {
+        match self.take_announcement(tag, send) {
+            Some(announcement) if Self::fits(&announcement, len) && agree() => {
                 self.under_way.begin(send, Sent::Written);
-                Route::Write(line.target)
+                Route::Write(announcement.target)
             }
             _ => {
                 self.under_way.begin(send, Sent::Offered);
@@ -124,22 +124,22 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
     }
 
     fn could_write(&self, tag: Tag, len: u64) -> bool {
-        self.line_for(tag).is_some_and(|at| Self::fits(&self.mirror[at], len))
+        self.announcement_for(tag).is_some_and(|at| Self::fits(&self.mirror[at], len))
     }
 
     fn rtr(&mut self, rtr: &Rtr, _: Adaptation) -> Result<(), Violation> {
-        if self.mirror.iter().any(|line| line.target.line.receive == rtr.receive) {
+        if self.mirror.iter().any(|announcement| announcement.target.rtr.receive == rtr.receive) {
             return Err(Violation::AnnouncedTwice { receive: rtr.receive });
         }
         if R::SEEN_PRUNES {
             self.seen(rtr.seen)?;
         }
-        let ahead = if R::AHEAD_LINES { rtr.ahead } else { 0 };
+        let ahead = if R::AHEAD_ANNOUNCEMENTS { rtr.ahead } else { 0 };
         for index in 0..=ahead {
-            self.line(Line {
+            self.insert(Announcement {
                 tag: rtr.tag,
                 target: Target {
-                    line: LineId { receive: rtr.receive, index },
+                    rtr: RtrId { receive: rtr.receive, index },
                     len: rtr.len,
                     memory: rtr.memory,
                 },
@@ -155,7 +155,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
 
     fn finished(&mut self, send: Handle) {
         self.under_way.end(send);
-        if R::DONE_PRUNES {
+        if R::ATS_PRUNES {
             self.unseen.take_oldest(|| [(BY_SEND, send.to_bits())], |message| message.send == send);
         }
     }
@@ -168,11 +168,11 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
         Ok(())
     }
 
-    fn cancel(&mut self, line: LineId) {
-        self.mirror.retain(|announced| announced.target.line != line);
+    fn cancel(&mut self, rtr: RtrId) {
+        self.mirror.retain(|announced| announced.target.rtr != rtr);
     }
 
-    fn lines(&self) -> usize {
+    fn announcements(&self) -> usize {
         self.mirror.len()
     }
 }
@@ -184,9 +184,9 @@ mod tests {
 
     /// R9 off. The checker has types of its own for the other rules.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-    enum WithoutDonePrunes {}
-    impl MirrorRules for WithoutDonePrunes {
-        const DONE_PRUNES: bool = false;
+    enum WithoutAtsPrunes {}
+    impl MirrorRules for WithoutAtsPrunes {
+        const ATS_PRUNES: bool = false;
     }
 
     fn send<R: MirrorRules>(sender: &mut MirrorSender<R>, rendezvous: bool, index: u32) -> Handle {
@@ -210,7 +210,7 @@ mod tests {
             let sends = (0..at_once).map(|index| send(&mut sender, true, block * at_once + index));
             let sends: Vec<Handle> = sends.collect();
             most = most.max(sender.unseen.len());
-            // DONEs come in any order.
+            // ATSs come in any order.
             sends.into_iter().rev().for_each(|send| sender.finished(send));
         }
         (most, sender.unseen.len())
@@ -224,8 +224,8 @@ mod tests {
 
     #[test]
     fn without_the_rule_every_rendezvous_is_remembered() {
-        assert_eq!(remembered_at_most::<WithoutDonePrunes>(1000, 1), (1000, 1000));
-        assert_eq!(remembered_at_most::<WithoutDonePrunes>(1000, 10), (1000, 1000));
+        assert_eq!(remembered_at_most::<WithoutAtsPrunes>(1000, 1), (1000, 1000));
+        assert_eq!(remembered_at_most::<WithoutAtsPrunes>(1000, 10), (1000, 1000));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! that flag, the next announcement stops the receiver (stop-RTR). A later announcement lets it resume (resume-RTR),
 //! once no RTR from before the stop can still arrive (speculative-rendezvous 4.2.3).
 //!
-//! The receiver sends DONE in a call of the library, once it knows that its read is over. So does the classical
+//! The receiver sends ATS in a call of the library, once it knows that its read is over. So does the classical
 //! rendezvous by read, on which the thesis builds and with which it compares (3.6).
 //!
 //! Three points are not in the thesis's words, and the rule set is unsound without them. Every receive that takes an
@@ -31,8 +31,8 @@ pub struct Published<R = AllPublishedRules>(PhantomData<R>);
 impl<R: PublishedRules> Protocol for Published<R> {
     type Sender = PublishedSender<R>;
     type Receiver = PublishedReceiver<R>;
-    const NOTICE: Notice = if R::ACK_RTR { Notice::AckThenFilled } else { Notice::FinAfterWrite };
-    const RELEASE: Release = Release::DoneAfterRead;
+    const NOTICE: Notice = if R::ACK_RTR { Notice::AckThenAtp } else { Notice::FinAfterWrite };
+    const RELEASE: Release = Release::AtsAfterRead;
     const CANCEL_ASKS: bool = R::CANCEL_ASKS;
     const WRITE_IS_FIRST_MATCH: bool = true;
 }

@@ -1,7 +1,7 @@
 //! The receiving end: it knows which envelopes are stopped.
 
 use super::{PublishedRules, Resume};
-use crate::{Announcement, Fate, Hint, Matched, ReceiveSide, Unmark, Usage};
+use crate::{Candidate, Fate, Hint, Matched, ReceiveSide, Unmark, Usage};
 use alloc::vec::Vec;
 use carrousel_matching::Tag;
 use core::marker::PhantomData;
@@ -38,7 +38,7 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
         self.outstanding + left_behind < limit && self.usage.speculates()
     }
 
-    fn announce(&self, receive: &Announcement) -> Option<(u32, u16)> {
+    fn announce(&self, receive: &Candidate) -> Option<(u32, u16)> {
         let permitted = if receive.tag.is_exact() {
             self.stopped.binary_search(&receive.tag.tag()).is_err()
         } else {
@@ -50,9 +50,9 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
             .then_some((0, 0))
     }
 
-    fn announced(&mut self, lines: u16) {
-        debug_assert!(lines > 0, "an RTR announces one receive at least");
-        self.outstanding += lines;
+    fn announced(&mut self, receives: u16) {
+        debug_assert!(receives > 0, "an RTR announces one receive at least");
+        self.outstanding += receives;
     }
 
     fn arrived(&mut self, _: u32, _: u16) -> bool {

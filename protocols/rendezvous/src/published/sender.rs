@@ -2,7 +2,7 @@
 
 use super::{PublishedRules, Resume};
 use crate::under_way::{Sent, UnderWay};
-use crate::{Adaptation, Hint, LineId, Outgoing, Route, Rtr, SendSide, Target, Violation};
+use crate::{Adaptation, Hint, Outgoing, Route, Rtr, RtrId, SendSide, Target, Violation};
 use alloc::vec::Vec;
 use carrousel_matching::{Handle, Tag, TagSelector};
 use core::marker::PhantomData;
@@ -222,8 +222,8 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
     }
 
     fn rtr(&mut self, rtr: &Rtr, adaptation: Adaptation) -> Result<(), Violation> {
-        let line = LineId { receive: rtr.receive, index: 0 };
-        if self.stored.iter().any(|stored| stored.target.line == line) {
+        let id = RtrId { receive: rtr.receive, index: 0 };
+        if self.stored.iter().any(|stored| stored.target.rtr == id) {
             return Err(Violation::AnnouncedTwice { receive: rtr.receive });
         }
         if R::RTR_ANSWERS_RTS
@@ -244,7 +244,7 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
         if dropped {
             self.count.resolve(adaptation, 1, false);
         } else {
-            let target = Target { line, len: rtr.len, memory: rtr.memory };
+            let target = Target { rtr: id, len: rtr.len, memory: rtr.memory };
             self.stored.push(Stored { tag: rtr.tag, target });
         }
         Ok(())
@@ -268,11 +268,11 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
         Ok(())
     }
 
-    fn cancel(&mut self, line: LineId) {
-        self.stored.retain(|stored| stored.target.line != line);
+    fn cancel(&mut self, rtr: RtrId) {
+        self.stored.retain(|stored| stored.target.rtr != rtr);
     }
 
-    fn lines(&self) -> usize {
+    fn announcements(&self) -> usize {
         self.stored.len()
     }
 }

@@ -12,8 +12,8 @@ fn memory() -> impl Strategy<Value = Memory> {
     any::<(u64, u32)>().prop_map(|(address, key)| Memory { address, key })
 }
 
-fn line() -> impl Strategy<Value = LineId> {
-    (handle(), any::<u16>()).prop_map(|(receive, index)| LineId { receive, index })
+fn rtr_id() -> impl Strategy<Value = RtrId> {
+    (handle(), any::<u16>()).prop_map(|(receive, index)| RtrId { receive, index })
 }
 
 fn a_tag() -> impl Strategy<Value = Tag> {
@@ -31,7 +31,7 @@ fn rtr() -> impl Strategy<Value = Rtr> {
 
 fn a_packet() -> impl Strategy<Value = Packet> {
     let hint = prop::sample::select(&[Hint::None, Hint::StopRtr, Hint::ResumeRtr, Hint::Unused][..]);
-    let written = || (line(), a_tag(), any::<Option<u64>>(), any::<u64>());
+    let written = || (rtr_id(), a_tag(), any::<Option<u64>>(), any::<u64>());
     prop_oneof![
         (a_tag(), any::<Option<u64>>(), 0..100_u64).prop_map(|(tag, data, len)| Packet::Eager {
             tag,
@@ -41,21 +41,21 @@ fn a_packet() -> impl Strategy<Value = Packet> {
         (a_tag(), any::<Option<u64>>(), any::<u64>(), handle(), memory(), hint).prop_map(
             |(tag, data, len, send, memory, hint)| Packet::Rts { tag, data, len, send, memory, hint }
         ),
-        written().prop_map(|(line, tag, data, len)| Packet::Fin { line, tag, data, len }),
-        written().prop_map(|(line, tag, data, len)| Packet::RtrAck { line, tag, data, len }),
-        handle().prop_map(|receive| Packet::Filled { receive }),
-        line().prop_map(|line| Packet::CancelAck { line }),
+        written().prop_map(|(rtr, tag, data, len)| Packet::Fin { rtr, tag, data, len }),
+        written().prop_map(|(rtr, tag, data, len)| Packet::RtrAck { rtr, tag, data, len }),
+        handle().prop_map(|receive| Packet::Atp { receive }),
+        rtr_id().prop_map(|rtr| Packet::CancelAck { rtr }),
         rtr().prop_map(Packet::Rtr),
-        handle().prop_map(|send| Packet::Done { send }),
+        handle().prop_map(|send| Packet::Ats { send }),
         handle().prop_map(|send| Packet::RtsAck { send }),
-        (handle(), handle(), any::<u64>(), memory()).prop_map(|(send, receive, len, memory)| Packet::Clear {
+        (handle(), handle(), any::<u64>(), memory()).prop_map(|(send, receive, len, memory)| Packet::Cts {
             send,
             receive,
             len,
             memory
         }),
-        line().prop_map(|line| Packet::Cancel { line }),
-        (any::<u32>(), any::<u64>()).prop_map(|(seen, taken)| Packet::Seen { seen, taken }),
+        rtr_id().prop_map(|rtr| Packet::Cancel { rtr }),
+        (any::<u32>(), any::<u64>()).prop_map(|(seen, taken)| Packet::Ack { seen, taken }),
     ]
 }
 
@@ -126,9 +126,9 @@ proptest! {
             Kind::RTS => (44, 41..44),
             Kind::FIN | Kind::RTR_ACK => (32, 14..16),
             Kind::RTR => (48, 18..20),
-            Kind::CLEAR => (40, 0..0),
+            Kind::CTS => (40, 0..0),
             Kind::CANCEL | Kind::CANCEL_ACK => (16, 14..16),
-            Kind::SEEN => (16, 0..0),
+            Kind::ACK => (16, 0..0),
             _ => (12, 0..0),
         };
         let mut bytes = bytes;
@@ -160,7 +160,7 @@ proptest! {
 fn what_is_no_frame_is_told() {
     const FIRST: u8 = VERSION << 3;
     const BACK: u8 = 0x80;
-    let done = Packet::Done { send: Handle { index: 3, generation: 1 } };
+    let done = Packet::Ats { send: Handle { index: 3, generation: 1 } };
     let good = frame(Context::MESSAGES, &done);
     assert_eq!(good, [FIRST, BACK | 2, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0]);
     let with = |at: usize, byte: u8| {
@@ -196,6 +196,6 @@ fn what_is_no_frame_is_told() {
 
 #[test]
 fn heads_are_small() {
-    let sizes = [size_of::<EagerBody>(), size_of::<RtsBody>(), size_of::<RtrBody>(), size_of::<ClearBody>()];
+    let sizes = [size_of::<EagerBody>(), size_of::<RtsBody>(), size_of::<RtrBody>(), size_of::<CtsBody>()];
     assert_eq!(sizes.map(|body| Header::LEN + body), [12, 44, 48, 40]);
 }

@@ -36,7 +36,7 @@ MPICH and Open MPI, one right after the other. As root on Debian, what is missin
   overlap        a barrier; irecv of 1 MiB at one rank, isend at the other; both compute 100 ms; both wait: what each
                  call takes, in ms, with a sender that is 5 ms later and with a receiver that is, with one message
                  and with two; the target is on every wait. The second of two messages of an early sender misses it:
-                 it is read behind the first one's DONE, which is fenced, and Soft-RoCE cannot be given a read behind
+                 it is read behind the first one's ATS, which is fenced, and Soft-RoCE cannot be given a read behind
                  a fence that is closed
   bandwidth      16 isend of 1 MiB to 16 irecv, then an acknowledgement; beside ib_write_bw
 
