@@ -1,7 +1,7 @@
 //! Collectives.
 
 use crate::request::Request;
-use crate::world::{Kind, World};
+use crate::world::{World, WorldKind};
 use carrousel::{CallSite, Element, Error, on_bytes, part};
 use carrousel_rank::{self as rank, Collective, Communicator};
 use carrousel_transport_sim::{CollectiveCall, ReduceOp};
@@ -29,10 +29,10 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => {
+                WorldKind::Real(world, _) => {
                     world.at(CallSite::Source(place)).collective(kind, root, source, target, op)
                 }
-                Kind::Simulated(port) => {
+                WorldKind::Simulated(port) => {
                     let call = part(kind, (port.rank(), port.size()), root, source, target)?;
                     let (source, room) = (source.as_bytes().to_vec(), vec![0; size_of_val(target)]);
                     let collective = CollectiveCall { call, source, target: room, op };
@@ -53,8 +53,8 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.at(CallSite::Source(place)).barrier(),
-                Kind::Simulated(port) => {
+                WorldKind::Real(world, _) => world.at(CallSite::Source(place)).barrier(),
+                WorldKind::Simulated(port) => {
                     port.collective(barrier(), place).await?;
                     Ok(())
                 }
@@ -71,8 +71,8 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.at(CallSite::Source(place)).ibarrier().map(Request::real),
-                Kind::Simulated(port) => {
+                WorldKind::Real(world, _) => world.at(CallSite::Source(place)).ibarrier().map(Request::real),
+                WorldKind::Simulated(port) => {
                     let flight = port.start_collective(barrier(), place).await?;
                     Ok(Request::simulated(port.clone(), flight, Vec::new()))
                 }

@@ -16,10 +16,10 @@ use zerocopy::IntoBytes;
 /// request that is dropped before its end is waited for; a receive without a message is cancelled first.
 #[derive(Debug)]
 #[must_use = "a request that is dropped is waited for: keep it, and await it when there is nothing else to do"]
-pub struct Request<T: Element>(Kind<T>);
+pub struct Request<T: Element>(RequestKind<T>);
 
 #[derive(Debug)]
-enum Kind<T: Element> {
+enum RequestKind<T: Element> {
     Real(carrousel::Request<T>),
     /// The buffer is here until the request has ended.
     Simulated(Port, Flight, Option<Vec<T>>),
@@ -30,11 +30,11 @@ impl<T: Element> Unpin for Request<T> {}
 
 impl<T: Element> Request<T> {
     pub(crate) fn real(request: carrousel::Request<T>) -> Self {
-        Self(Kind::Real(request))
+        Self(RequestKind::Real(request))
     }
 
     pub(crate) fn simulated(port: Port, flight: Flight, buffer: Vec<T>) -> Self {
-        Self(Kind::Simulated(port, flight, Some(buffer)))
+        Self(RequestKind::Simulated(port, flight, Some(buffer)))
     }
 
     /// Whether it is complete (`MPI_Test`). Makes progress.
@@ -43,8 +43,8 @@ impl<T: Element> Request<T> {
         let place = Location::caller();
         async move {
             match &mut self.0 {
-                Kind::Real(request) => request.test(),
-                Kind::Simulated(port, flight, _) => port.test(flight, place).await,
+                RequestKind::Real(request) => request.test(),
+                RequestKind::Simulated(port, flight, _) => port.test(flight, place).await,
             }
         }
     }
@@ -56,8 +56,8 @@ impl<T: Element> Request<T> {
         let place = Location::caller();
         async move {
             match &mut self.0 {
-                Kind::Real(request) => request.cancel_at(CallSite::Source(place)),
-                Kind::Simulated(port, flight, _) => port.cancel(flight, place).await,
+                RequestKind::Real(request) => request.cancel_at(CallSite::Source(place)),
+                RequestKind::Simulated(port, flight, _) => port.cancel(flight, place).await,
             }
         }
     }
@@ -65,8 +65,8 @@ impl<T: Element> Request<T> {
     /// Its name in the simulation, if it is simulated.
     pub(crate) fn flight(&self) -> Option<(&Port, &Flight)> {
         match &self.0 {
-            Kind::Real(_) => None,
-            Kind::Simulated(port, flight, _) => Some((port, flight)),
+            RequestKind::Real(_) => None,
+            RequestKind::Simulated(port, flight, _) => Some((port, flight)),
         }
     }
 }
@@ -89,8 +89,8 @@ impl<T: Element> Request<T> {
         place: &'static Location<'static>,
     ) -> Poll<<Self as Future>::Output> {
         match &mut self.0 {
-            Kind::Real(request) => request.poll_at(context, CallSite::Source(place)),
-            Kind::Simulated(_, flight, buffer) => pin!(flight.end()).poll(context).map(|ended| {
+            RequestKind::Real(request) => request.poll_at(context, CallSite::Source(place)),
+            RequestKind::Simulated(_, flight, buffer) => pin!(flight.end()).poll(context).map(|ended| {
                 let ended: Ended = ended.ok_or(Error::Ended)?;
                 let mut buffer = buffer.take().ok_or(Error::Ended)?;
                 let status = received(&ended, &mut buffer)?;

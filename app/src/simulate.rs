@@ -1,6 +1,6 @@
 //! Simulates a program in virtual time, with all of its ranks in this thread.
 
-use crate::world::{Kind, World};
+use crate::world::{World, WorldKind};
 use carrousel_transport_sim::{Config, Port, Report, SimError, TaskFuture, TaskJob, simulate_tasks};
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -24,7 +24,7 @@ where
     values.borrow_mut().resize_with(job.nodes.len(), || None);
     let start = |port: Port| -> TaskFuture {
         let (me, values) = (port.rank() as usize, Rc::clone(&values));
-        let rank = app(World(Kind::Simulated(port)));
+        let rank = app(World(WorldKind::Simulated(port)));
         Box::pin(async move {
             let value = rank.await.map_err(|error| error.to_string())?;
             values.borrow_mut()[me] = Some(value);

@@ -11,11 +11,11 @@ use zerocopy::IntoBytes;
 
 /// All ranks of the job, as one of them sees them. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct World(pub(crate) Kind);
+pub struct World(pub(crate) WorldKind);
 
 /// The two kinds of ranks.
 #[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum WorldKind {
     /// A process, or a thread, and the time at which it began.
     Real(Communicator, Instant),
     /// A task.
@@ -40,35 +40,35 @@ fn got<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Status, Error> {
 impl World {
     /// The ranks of a communicator, for real.
     pub(crate) fn real(communicator: Communicator) -> Self {
-        Self(Kind::Real(communicator, Instant::now()))
+        Self(WorldKind::Real(communicator, Instant::now()))
     }
 
     /// The number of this rank, from 0.
     pub fn rank(&self) -> u32 {
         match &self.0 {
-            Kind::Real(world, _) => world.rank(),
-            Kind::Simulated(port) => port.rank(),
+            WorldKind::Real(world, _) => world.rank(),
+            WorldKind::Simulated(port) => port.rank(),
         }
     }
 
     /// The number of ranks.
     pub fn size(&self) -> u32 {
         match &self.0 {
-            Kind::Real(world, _) => world.size(),
-            Kind::Simulated(port) => port.size(),
+            WorldKind::Real(world, _) => world.size(),
+            WorldKind::Simulated(port) => port.size(),
         }
     }
 
     /// Whether time is virtual.
     pub fn is_simulated(&self) -> bool {
-        matches!(self.0, Kind::Simulated(_))
+        matches!(self.0, WorldKind::Simulated(_))
     }
 
     /// The time since the rank began (`MPI_Wtime`); virtual if it is simulated.
     pub fn now(&self) -> Duration {
         match &self.0 {
-            Kind::Real(_, begin) => begin.elapsed(),
-            Kind::Simulated(port) => Duration::from_nanos(port.now_ns()),
+            WorldKind::Real(_, begin) => begin.elapsed(),
+            WorldKind::Simulated(port) => Duration::from_nanos(port.now_ns()),
         }
     }
 
@@ -78,13 +78,13 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(..) => {
+                WorldKind::Real(..) => {
                     let begin = Instant::now();
                     while begin.elapsed() < time {
                         std::hint::spin_loop();
                     }
                 }
-                Kind::Simulated(port) => {
+                WorldKind::Simulated(port) => {
                     let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
                     port.compute(ns, place).await;
                 }
@@ -99,7 +99,7 @@ impl World {
         let place = Location::caller();
         async move {
             let value = work();
-            if let Kind::Simulated(port) = &self.0 {
+            if let WorldKind::Simulated(port) = &self.0 {
                 port.compute(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), place).await;
             }
             value
@@ -140,9 +140,11 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) if synchronous => world.at(CallSite::Source(place)).ssend(data, to, tag),
-                Kind::Real(world, _) => world.at(CallSite::Source(place)).send(data, to, tag),
-                Kind::Simulated(port) => {
+                WorldKind::Real(world, _) if synchronous => {
+                    world.at(CallSite::Source(place)).ssend(data, to, tag)
+                }
+                WorldKind::Real(world, _) => world.at(CallSite::Source(place)).send(data, to, tag),
+                WorldKind::Simulated(port) => {
                     port.send(outgoing(data, to, tag, synchronous), place).await?;
                     Ok(())
                 }
@@ -165,8 +167,8 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.at(CallSite::Source(place)).recv(buffer, from, tag),
-                Kind::Simulated(port) => {
+                WorldKind::Real(world, _) => world.at(CallSite::Source(place)).recv(buffer, from, tag),
+                WorldKind::Simulated(port) => {
                     got(&port.receive(incoming(buffer, from, tag), place).await?, buffer)
                 }
             }
@@ -190,10 +192,10 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => {
+                WorldKind::Real(world, _) => {
                     world.at(CallSite::Source(place)).sendrecv(data, to, send_tag, buffer, from, recv_tag)
                 }
-                Kind::Simulated(port) => {
+                WorldKind::Simulated(port) => {
                     let out = outgoing(data, to, send_tag, false);
                     let into = incoming(buffer, from, recv_tag);
                     got(&port.exchange(out, into, place).await?, buffer)
@@ -241,13 +243,13 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) if synchronous => {
+                WorldKind::Real(world, _) if synchronous => {
                     world.at(CallSite::Source(place)).issend(data, to, tag).map(Request::real)
                 }
-                Kind::Real(world, _) => {
+                WorldKind::Real(world, _) => {
                     world.at(CallSite::Source(place)).isend(data, to, tag).map(Request::real)
                 }
-                Kind::Simulated(port) => {
+                WorldKind::Simulated(port) => {
                     let flight = port.start_send(outgoing(&data, to, tag, synchronous), place).await?;
                     Ok(Request::simulated(port.clone(), flight, data))
                 }
@@ -269,10 +271,10 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => {
+                WorldKind::Real(world, _) => {
                     world.at(CallSite::Source(place)).irecv(buffer, from, tag).map(Request::real)
                 }
-                Kind::Simulated(port) => {
+                WorldKind::Simulated(port) => {
                     let flight = port.start_receive(incoming(&buffer, from, tag), place).await?;
                     Ok(Request::simulated(port.clone(), flight, buffer))
                 }
@@ -293,8 +295,8 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.at(CallSite::Source(place)).probe(from, tag),
-                Kind::Simulated(port) => {
+                WorldKind::Real(world, _) => world.at(CallSite::Source(place)).probe(from, tag),
+                WorldKind::Simulated(port) => {
                     let found = look(port, from, tag.into().into(), true, place).await;
                     found.ok_or(Error::Internal("a probe has ended without a message"))
                 }
@@ -315,8 +317,8 @@ impl World {
         let place = Location::caller();
         async move {
             match &self.0 {
-                Kind::Real(world, _) => world.at(CallSite::Source(place)).iprobe(from, tag),
-                Kind::Simulated(port) => Ok(look(port, from, tag.into().into(), false, place).await),
+                WorldKind::Real(world, _) => world.at(CallSite::Source(place)).iprobe(from, tag),
+                WorldKind::Simulated(port) => Ok(look(port, from, tag.into().into(), false, place).await),
             }
         }
     }

@@ -1,14 +1,14 @@
 //! What holds for any lines of ranks to their launcher, and of a launcher to its ranks; shared by the fuzzer and
 //! the replay of its corpus.
 
-use carrousel_launch::hostile::{PmiServer, ending, mapping};
+use carrousel_launch::hostile::{FuzzedPmiServer, ending, mapping};
 
 const RANKS: u32 = 3;
 
 /// Panics when a launcher or a rank does not survive `bytes`: lines, each behind a digit that says which rank it is
 /// of.
 pub(crate) fn holds(bytes: &[u8]) {
-    let mut server = PmiServer::new(&[2, 1]);
+    let mut server = FuzzedPmiServer::new(&[2, 1]);
     for line in bytes.split(|byte| *byte == b'\n') {
         let [of, line @ ..] = line else { continue };
         for (rank, answer) in server.line(u32::from(*of) % RANKS, line) {

@@ -12,9 +12,9 @@ use std::io::Write;
 
 /// The launcher's side of PMI-1.
 #[derive(Debug)]
-pub struct PmiServer(server::PmiServer);
+pub struct FuzzedPmiServer(server::PmiServer);
 
-impl PmiServer {
+impl FuzzedPmiServer {
     /// A server for the ranks of one program, so many on each of nodes 0, 1, ...
     pub fn new(ranks_by_node: &[u32]) -> Self {
         Self(server::PmiServer::new(ranks_by_node, &[ranks_by_node.iter().sum()]))

@@ -12,7 +12,7 @@ struct Frame {
 }
 
 /// The knowledge of an end in its plainest form: which packets, not how many.
-struct End {
+struct CreditEnd {
     credits: Credits<Rules>,
     /// Packets that were sent, and have not been given back.
     out: BTreeSet<u32>,
@@ -24,7 +24,7 @@ struct End {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Input {
+enum CreditInput {
     Send(usize),
     Take(usize),
     GiveAlone(usize),
@@ -32,14 +32,14 @@ enum Input {
     Lie(usize, u16),
 }
 
-struct Pair {
+struct CreditPair {
     window: u16,
-    ends: [End; 2],
+    ends: [CreditEnd; 2],
 }
 
-impl Pair {
+impl CreditPair {
     fn new(window: u16) -> Self {
-        let end = || End {
+        let end = || CreditEnd {
             credits: Credits::new(window),
             out: BTreeSet::new(),
             taken: Vec::new(),
@@ -63,17 +63,18 @@ impl Pair {
     }
 
     /// Returns whether something was done.
-    fn apply(&mut self, input: Input) -> bool {
+    fn apply(&mut self, input: CreditInput) -> bool {
         let half = usize::from(self.window / 2);
         let end = match input {
-            Input::Send(at) | Input::Take(at) | Input::GiveAlone(at) | Input::Lie(at, _) => {
-                &mut self.ends[at]
-            }
+            CreditInput::Send(at)
+            | CreditInput::Take(at)
+            | CreditInput::GiveAlone(at)
+            | CreditInput::Lie(at, _) => &mut self.ends[at],
         };
         assert_eq!(usize::from(end.credits.left()), usize::from(self.window) - end.out.len());
         assert_eq!(end.credits.owes(), end.taken.len() >= half);
         match input {
-            Input::Send(at) => {
+            CreditInput::Send(at) => {
                 let may = end.out.len() < usize::from(self.window);
                 assert_eq!(end.credits.spend(), may);
                 if may {
@@ -84,14 +85,14 @@ impl Pair {
                 }
                 may
             }
-            Input::GiveAlone(at) => {
+            CreditInput::GiveAlone(at) => {
                 let owes = end.credits.owes();
                 if owes {
                     self.send(at, None);
                 }
                 owes
             }
-            Input::Take(_) => {
+            CreditInput::Take(_) => {
                 let Some(Frame { packet, given }) = end.coming.pop_front() else { return false };
                 end.credits.given(given.len() as u16).expect("an honest peer");
                 for number in given {
@@ -105,7 +106,7 @@ impl Pair {
                 }
                 true
             }
-            Input::Lie(_, more) => {
+            CreditInput::Lie(_, more) => {
                 let before = end.credits.clone();
                 assert!(end.credits.given(end.out.len() as u16 + more).is_err());
                 assert_eq!(end.credits, before, "an error changes nothing");
@@ -115,27 +116,27 @@ impl Pair {
     }
 }
 
-fn input() -> impl Strategy<Value = Input> {
+fn input() -> impl Strategy<Value = CreditInput> {
     let end = || 0..2_usize;
     prop_oneof![
-        6 => end().prop_map(Input::Send),
-        5 => end().prop_map(Input::Take),
-        3 => end().prop_map(Input::GiveAlone),
-        1 => (end(), 1..100_u16).prop_map(|(end, more)| Input::Lie(end, more)),
+        6 => end().prop_map(CreditInput::Send),
+        5 => end().prop_map(CreditInput::Take),
+        3 => end().prop_map(CreditInput::GiveAlone),
+        1 => (end(), 1..100_u16).prop_map(|(end, more)| CreditInput::Lie(end, more)),
     ]
 }
 
 proptest! {
     #[test]
     fn counts_are_those_of_ends_that_remember_each_packet(window in 2..9_u16, inputs in vec(input(), 0..200)) {
-        let mut pair = Pair::new(window);
+        let mut pair = CreditPair::new(window);
         for input in inputs {
             pair.apply(input);
         }
         // Whatever has happened, three more windows get through, if the ends do what they can.
         let goal = pair.ends[0].next + 3 * u32::from(window);
         while pair.ends[1].delivered < goal {
-            let moves = [Input::Take(0), Input::Take(1), Input::GiveAlone(0), Input::GiveAlone(1), Input::Send(0)];
+            let moves = [CreditInput::Take(0), CreditInput::Take(1), CreditInput::GiveAlone(0), CreditInput::GiveAlone(1), CreditInput::Send(0)];
             prop_assert!(moves.into_iter().any(|input| pair.apply(input)), "all wait");
         }
     }

@@ -2,7 +2,7 @@
 //! gungraun-runner, of the version of gungraun in Cargo.lock; `cargo xtask test` installs that.
 //!
 //! Claim: an eager message to a posted receive (send call, packet at the receiver, completion test and
-//! release there, and what the driver does in `Ends::message`) costs 528 instructions or less. Each
+//! release there, and what the driver does in `BenchedEnds::message`) costs 528 instructions or less. Each
 //! benchmark counts 1,000 of them, the warm-up included; posting the receive is not counted. More than
 //! [`INSTRUCTIONS_MAX`] is an error.
 
@@ -22,14 +22,14 @@ const LEN: u64 = 8;
 const MEMORY: Memory = Memory { address: 0x1000, key: 7 };
 
 /// Two ranks in steady state, and the receive that waits at the second.
-struct Ends<P: Protocol> {
+struct BenchedEnds<P: Protocol> {
     sender: Rank<P>,
     receiver: Rank<P>,
     work: Vec<Work>,
     receive: Handle,
 }
 
-impl<P: Protocol> Ends<P> {
+impl<P: Protocol> BenchedEnds<P> {
     fn post(&mut self) {
         let (from, tag) = (Source::Rank(RankId(0)), TagSelector::exact(Tag(5)));
         let receive = Receive { from, tag, communicator: Communicator::WORLD, len: LEN, memory: MEMORY };
@@ -68,10 +68,11 @@ impl<P: Protocol> Ends<P> {
     }
 }
 
-fn warm<P: Protocol>() -> Ends<P> {
+fn warm<P: Protocol>() -> BenchedEnds<P> {
     let rank = |me| Rank::new(RankId(me), &Job { ranks: 2 }, &Options::default());
     let receive = Handle { index: 0, generation: 0 };
-    let mut ends = Ends::<P> { sender: rank(0), receiver: rank(1), work: Vec::with_capacity(16), receive };
+    let mut ends =
+        BenchedEnds::<P> { sender: rank(0), receiver: rank(1), work: Vec::with_capacity(16), receive };
     for _ in 0..WARM_UP {
         ends.post();
         ends.message();
@@ -79,7 +80,7 @@ fn warm<P: Protocol>() -> Ends<P> {
     ends
 }
 
-fn posts<P: Protocol>(mut ends: Ends<P>) -> Ends<P> {
+fn posts<P: Protocol>(mut ends: BenchedEnds<P>) -> BenchedEnds<P> {
     for _ in 0..MESSAGES {
         ends.post();
         ends.message();
@@ -89,13 +90,13 @@ fn posts<P: Protocol>(mut ends: Ends<P>) -> Ends<P> {
 
 #[library_benchmark(setup = warm::<Mirror>)]
 #[bench::thousand_messages()]
-fn eager_mirror(ends: Ends<Mirror>) -> Ends<Mirror> {
+fn eager_mirror(ends: BenchedEnds<Mirror>) -> BenchedEnds<Mirror> {
     black_box(posts(ends))
 }
 
 #[library_benchmark(setup = warm::<Published>)]
 #[bench::thousand_messages()]
-fn eager_published(ends: Ends<Published>) -> Ends<Published> {
+fn eager_published(ends: BenchedEnds<Published>) -> BenchedEnds<Published> {
     black_box(posts(ends))
 }
 

@@ -8,14 +8,14 @@ const WARM_UP: u32 = 200;
 const MESSAGES: u32 = 10_000;
 
 /// Two ranks, and one buffer for what each asks for.
-struct Ends<P: Protocol> {
+struct CountedEnds<P: Protocol> {
     ranks: [Rank<P>; 2],
     work: [Vec<Work>; 2],
     announcements: u32,
     writes: u32,
 }
 
-impl<P: Protocol> Ends<P> {
+impl<P: Protocol> CountedEnds<P> {
     fn new() -> Self {
         let options = Options { speculation: Speculation::Always, ..Options::default() };
         let rank = |me| Rank::new(RankId(me), &Job { ranks: 2 }, &options);
@@ -109,12 +109,15 @@ impl<P: Protocol> Ends<P> {
     }
 }
 
-fn allocates_nothing<P: Protocol>(what: &str, len: u64, late: bool) -> Ends<P> {
+fn allocates_nothing<P: Protocol>(what: &str, len: u64, late: bool) -> CountedEnds<P> {
     nothing_is_allocated(what, |ends| ends.exchange(len, late))
 }
 
-fn nothing_is_allocated<P: Protocol>(what: &str, mut exchange: impl FnMut(&mut Ends<P>)) -> Ends<P> {
-    let mut ends = Ends::<P>::new();
+fn nothing_is_allocated<P: Protocol>(
+    what: &str,
+    mut exchange: impl FnMut(&mut CountedEnds<P>),
+) -> CountedEnds<P> {
+    let mut ends = CountedEnds::<P>::new();
     (0..WARM_UP).for_each(|_| exchange(&mut ends));
     let counted = measure(|| (0..MESSAGES).for_each(|_| exchange(&mut ends)));
     assert_eq!(counted.count_total, 0, "allocations in {MESSAGES} messages: {what}");
@@ -131,7 +134,7 @@ fn collectives_allocate_nothing<P: Protocol>() {
 
 #[test]
 fn messages_allocate_nothing_after_warm_up() {
-    let counted = measure(|| drop(Ends::<Mirror>::new()));
+    let counted = measure(|| drop(CountedEnds::<Mirror>::new()));
     assert!(counted.count_total > 0, "allocations are counted");
     for late in [false, true] {
         let when = if late { "late" } else { "early" };

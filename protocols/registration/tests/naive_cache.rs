@@ -8,7 +8,7 @@ const PAGE_BITS: u32 = 4;
 const PAGES: u64 = 12;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum State {
+enum NaiveState {
     Asked,
     Stale,
     Valid,
@@ -16,10 +16,10 @@ enum State {
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct NaiveRegion {
     region: RegionId,
     span: Span,
-    state: State,
+    state: NaiveState,
     holds: u32,
     /// When it was last released.
     used: usize,
@@ -28,19 +28,19 @@ struct Entry {
 /// The expected behaviour, in its plainest form.
 struct Naive {
     limits: Limits,
-    entries: Vec<Entry>,
+    entries: Vec<NaiveRegion>,
 }
 
 impl Naive {
     /// Whether a request fits once the entries that `keep` does not want are evicted.
-    fn fits(&self, len: u64, keep: impl Fn(&Entry) -> bool) -> bool {
+    fn fits(&self, len: u64, keep: impl Fn(&NaiveRegion) -> bool) -> bool {
         let kept = self.entries.iter().filter(|entry| keep(entry));
         let (count, bytes) = kept.fold((0, 0), |(n, b), entry| (n + 1, b + entry.span.len()));
         count < self.limits.entries && bytes + len <= self.limits.bytes
     }
 
-    fn is_idle(entry: &Entry) -> bool {
-        entry.state == State::Valid && entry.holds == 0
+    fn is_idle(entry: &NaiveRegion) -> bool {
+        entry.state == NaiveState::Valid && entry.holds == 0
     }
 
     /// Evicts for a request of `len` bytes, or says why it cannot.
@@ -62,23 +62,23 @@ impl Naive {
     }
 
     /// Ends the valid entries that `which` selects; those that are not in use are gone.
-    fn end(&mut self, which: impl Fn(&Entry) -> bool) -> Vec<RegionId> {
-        for entry in self.entries.iter_mut().filter(|entry| entry.state == State::Valid) {
+    fn end(&mut self, which: impl Fn(&NaiveRegion) -> bool) -> Vec<RegionId> {
+        for entry in self.entries.iter_mut().filter(|entry| entry.state == NaiveState::Valid) {
             if which(entry) {
-                entry.state = State::Doomed;
+                entry.state = NaiveState::Doomed;
             }
         }
         self.sweep()
     }
 
     fn sweep(&mut self) -> Vec<RegionId> {
-        let is_gone = |entry: &Entry| entry.state == State::Doomed && entry.holds == 0;
+        let is_gone = |entry: &NaiveRegion| entry.state == NaiveState::Doomed && entry.holds == 0;
         let gone = self.entries.iter().filter(|entry| is_gone(entry)).map(|entry| entry.region).collect();
         self.entries.retain(|entry| !is_gone(entry));
         gone
     }
 
-    fn entry(&mut self, region: RegionId) -> &mut Entry {
+    fn entry(&mut self, region: RegionId) -> &mut NaiveRegion {
         self.entries.iter_mut().find(|entry| entry.region == region).expect("it exists")
     }
 }
@@ -128,16 +128,21 @@ fn compare(limits: Limits, inputs: &[Input]) {
             Input::Acquire(span) => match cache.acquire(span, &mut work) {
                 Acquired::Hit(region) => {
                     let entry = naive.entry(region);
-                    assert!(entry.state == State::Valid && entry.span.contains(span), "{entry:?} for {span}");
+                    assert!(
+                        entry.state == NaiveState::Valid && entry.span.contains(span),
+                        "{entry:?} for {span}"
+                    );
                     entry.holds += 1;
                     held.push(region);
                 }
                 Acquired::Register(region, pages) => {
-                    let covers = |entry: &Entry| entry.state == State::Valid && entry.span.contains(span);
+                    let covers =
+                        |entry: &NaiveRegion| entry.state == NaiveState::Valid && entry.span.contains(span);
                     assert!(!naive.entries.iter().any(covers), "{span} was registered");
                     assert_eq!(Some(pages), span.pages(PAGE_BITS));
                     gone = naive.evict(pages.len()).expect("it is not refused");
-                    let entry = Entry { region, span: pages, state: State::Asked, holds: 1, used: 0 };
+                    let entry =
+                        NaiveRegion { region, span: pages, state: NaiveState::Asked, holds: 1, used: 0 };
                     assert!(naive.entries.iter().all(|other| other.region.index != region.index));
                     naive.entries.push(entry);
                     asked.push(region);
@@ -150,12 +155,13 @@ fn compare(limits: Limits, inputs: &[Input]) {
             },
             Input::Answer(n, well) if !asked.is_empty() => {
                 let region = asked.swap_remove(n % asked.len());
-                let Entry { span, state, .. } = *naive.entry(region);
-                let covered = |entry: &Entry| entry.state == State::Valid && entry.span.contains(span);
+                let NaiveRegion { span, state, .. } = *naive.entry(region);
+                let covered =
+                    |entry: &NaiveRegion| entry.state == NaiveState::Valid && entry.span.contains(span);
                 if !well {
                     assert_eq!(cache.failed(region), Ok(()));
                     naive.entries.retain(|entry| entry.region != region);
-                } else if state == State::Stale {
+                } else if state == NaiveState::Stale {
                     assert_eq!(cache.registered(region, &mut work), Ok(Registration::Stale));
                     naive.entries.retain(|entry| entry.region != region);
                     gone = vec![region];
@@ -163,10 +169,10 @@ fn compare(limits: Limits, inputs: &[Input]) {
                     assert_eq!(cache.registered(region, &mut work), Ok(Registration::Usable));
                     held.push(region);
                     if naive.entries.iter().any(covered) {
-                        naive.entry(region).state = State::Doomed;
+                        naive.entry(region).state = NaiveState::Doomed;
                     } else {
                         gone = naive.end(|entry| span.contains(entry.span));
-                        naive.entry(region).state = State::Valid;
+                        naive.entry(region).state = NaiveState::Valid;
                     }
                 }
             }
@@ -180,8 +186,8 @@ fn compare(limits: Limits, inputs: &[Input]) {
             }
             Input::Again(n, span) if !named.is_empty() => {
                 let region = named[n % named.len()];
-                let is_it = |entry: &&mut Entry| {
-                    entry.region == region && entry.state == State::Valid && entry.span.contains(span)
+                let is_it = |entry: &&mut NaiveRegion| {
+                    entry.region == region && entry.state == NaiveState::Valid && entry.span.contains(span)
                 };
                 let entry = naive.entries.iter_mut().find(is_it);
                 assert_eq!(cache.acquire_again(region, span), entry.is_some());
@@ -198,9 +204,9 @@ fn compare(limits: Limits, inputs: &[Input]) {
                     cache.invalidate(span, &mut work);
                 }
                 gone = naive.end(|entry| entry.span.overlaps(span));
-                for entry in naive.entries.iter_mut().filter(|entry| entry.state == State::Asked) {
+                for entry in naive.entries.iter_mut().filter(|entry| entry.state == NaiveState::Asked) {
                     if entry.span.overlaps(span) {
-                        entry.state = State::Stale;
+                        entry.state = NaiveState::Stale;
                     }
                 }
             }

@@ -11,7 +11,7 @@ const PAGES: u64 = 8;
 const NEEDED: u32 = 3;
 
 #[derive(Clone, Debug)]
-enum Input {
+enum CacheInput {
     Transfer(u64, u64),
     /// A rendezvous.
     Acquire(u64, u64),
@@ -33,7 +33,7 @@ struct Region {
 
 /// The promises, in their plainest form, and the counts.
 #[derive(Default)]
-struct Naive {
+struct NaiveUses {
     /// The pages that the driver has registered, and was not told to deregister.
     regions: BTreeMap<RegionId, Region>,
     /// Registrations under way: the pages, and whether they were invalidated since.
@@ -47,7 +47,7 @@ struct Naive {
     held: Vec<RegionId>,
 }
 
-impl Naive {
+impl NaiveUses {
     /// The number of uses after which a registration is requested.
     fn needed(&self, key: (u64, u64)) -> u32 {
         NEEDED.saturating_mul(1 << self.refusals.get(&key).copied().unwrap_or(0).min(31))
@@ -84,19 +84,19 @@ impl Naive {
     }
 }
 
-fn input() -> impl Strategy<Value = Input> {
+fn input() -> impl Strategy<Value = CacheInput> {
     // Few addresses, so that buffers are used again.
     let span = || (0..PAGES * 2, 1..6u64).prop_map(|(at, len)| (at * PAGE / 2, len * PAGE / 2));
     prop_oneof![
-        10 => span().prop_map(|(at, len)| Input::Transfer(at, len)),
-        3 => span().prop_map(|(at, len)| Input::Acquire(at, len)),
-        6 => (any::<usize>(), prop::bool::weighted(0.9)).prop_map(|(n, well)| Input::Answer(n, well)),
-        6 => any::<usize>().prop_map(Input::Release),
-        1 => span().prop_map(|(at, len)| Input::Invalidate(at, len)),
+        10 => span().prop_map(|(at, len)| CacheInput::Transfer(at, len)),
+        3 => span().prop_map(|(at, len)| CacheInput::Acquire(at, len)),
+        6 => (any::<usize>(), prop::bool::weighted(0.9)).prop_map(|(n, well)| CacheInput::Answer(n, well)),
+        6 => any::<usize>().prop_map(CacheInput::Release),
+        1 => span().prop_map(|(at, len)| CacheInput::Invalidate(at, len)),
     ]
 }
 
-fn compare(limits: Limits, inputs: &[Input]) {
+fn compare(limits: Limits, inputs: &[CacheInput]) {
     let policy = Policy {
         thresholds: Thresholds::uniform(NEEDED),
         speculation_percent: 100,
@@ -104,11 +104,11 @@ fn compare(limits: Limits, inputs: &[Input]) {
         ..Policy::default()
     };
     let mut memory = RegistrationCache::<AllCacheRules, AllReuseRules>::new(limits, policy);
-    let mut naive = Naive::default();
+    let mut naive = NaiveUses::default();
     let mut work = Vec::new();
     for input in inputs {
         match *input {
-            Input::Transfer(at, len) => {
+            CacheInput::Transfer(at, len) => {
                 let span = Span::new(at, len).expect("there are bytes");
                 let key = (at, len / 1024);
                 let uses = naive.uses.entry(key).or_default();
@@ -138,7 +138,7 @@ fn compare(limits: Limits, inputs: &[Input]) {
                     }
                 }
             }
-            Input::Acquire(at, len) => {
+            CacheInput::Acquire(at, len) => {
                 let span = Span::new(at, len).expect("there are bytes");
                 let acquired = memory.acquire(span, &mut work);
                 naive.deregister(&mut work);
@@ -151,10 +151,10 @@ fn compare(limits: Limits, inputs: &[Input]) {
                     Acquired::Refused(_) => assert!(!naive.has_valid(span)),
                 }
             }
-            Input::Answer(n, well) if !naive.asked.is_empty() => {
+            CacheInput::Answer(n, well) if !naive.asked.is_empty() => {
                 let (region, span, is_stale) = naive.asked.swap_remove(n % naive.asked.len());
                 let buffer = naive.buffers.remove(&region);
-                let restart = |naive: &mut Naive| {
+                let restart = |naive: &mut NaiveUses| {
                     if let Some((at, len)) = buffer {
                         naive.uses.insert((at, len / 1024), 1);
                     }
@@ -185,13 +185,13 @@ fn compare(limits: Limits, inputs: &[Input]) {
                     }
                 }
             }
-            Input::Release(n) if !naive.held.is_empty() => {
+            CacheInput::Release(n) if !naive.held.is_empty() => {
                 let region = naive.held.swap_remove(n % naive.held.len());
                 naive.regions.get_mut(&region).expect("it is held").holds -= 1;
                 assert_eq!(memory.release(region, &mut work), Ok(()));
                 naive.deregister(&mut work);
             }
-            Input::Invalidate(at, len) => {
+            CacheInput::Invalidate(at, len) => {
                 let span = Span::new(at, len).expect("there are bytes");
                 memory.invalidate(span, &mut work);
                 naive.deregister(&mut work);

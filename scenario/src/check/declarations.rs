@@ -26,7 +26,7 @@ pub(super) fn read(
 ) -> Option<Scenario> {
     let ranks = ranks(ast, values, faults)?;
     values.set_size(ranks);
-    let mut reader = Reader {
+    let mut reader = DeclarationReader {
         scenario: Scenario {
             title: None,
             file: ast.file.clone(),
@@ -101,7 +101,7 @@ impl Once<'_> {
     }
 }
 
-struct Reader<'a> {
+struct DeclarationReader<'a> {
     scenario: Scenario,
     windows: HashMap<&'a str, WindowId>,
     /// The line of each declaration.
@@ -110,7 +110,7 @@ struct Reader<'a> {
     values: &'a mut Values,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DeclarationReader<'a> {
     fn declaration(&mut self, item: &'a Item, at: Span, line: u32) -> Result<(), Wrong> {
         match item {
             Item::Title(title) => {

@@ -36,7 +36,7 @@ pub(super) fn check(file: &File<'_>, ranks: u32, values: &mut Values, faults: &m
         if file.blocks.is_shared(rank) && !seen.insert(blocks) {
             continue;
         }
-        let called = |line: &Line<'_>, (_, op)| Call::of(line.index, &op);
+        let called = |line: &StatementLine<'_>, (_, op)| Call::of(line.index, &op);
         let (calls, _) = walk.program(rank, Vec::new(), called);
         found.add(file.ast, file.numbers, rank, &calls);
     }
@@ -60,7 +60,7 @@ pub(super) fn build(
             continue;
         }
         let steps = Vec::with_capacity(file.blocks.statements(rank));
-        let step = |line: &Line<'_>, (bind, op)| {
+        let step = |line: &StatementLine<'_>, (bind, op)| {
             let label = line.statement.label.as_ref().map(|label| Arc::clone(&label.text));
             Some(Step { line: file.numbers[line.index as usize], label, bind, op })
         };
@@ -75,7 +75,7 @@ pub(super) fn build(
 }
 
 /// A line with a statement.
-struct Line<'a> {
+struct StatementLine<'a> {
     /// Its index in the tree.
     index: u32,
     statement: &'a Statement,
@@ -97,7 +97,7 @@ impl<'a> Walk<'a, '_> {
         &mut self,
         rank: u32,
         mut list: Vec<T>,
-        keep: impl Fn(&Line<'a>, (Option<RequestId>, Op)) -> Option<T>,
+        keep: impl Fn(&StatementLine<'a>, (Option<RequestId>, Op)) -> Option<T>,
     ) -> (Vec<T>, Rank<'a>) {
         let File { ast, numbers, blocks, windows } = *self.file;
         self.values.set_me(Some(rank));
@@ -135,7 +135,7 @@ impl<'a> Walk<'a, '_> {
                         let seen_wrong = self.wrong.contains(&index);
                         let lowered = state.lower(statement, line.at, seen_wrong, windows, self.values);
                         labelled.and(lowered).map(|lowered| {
-                            let line = Line { index: index as u32, statement };
+                            let line = StatementLine { index: index as u32, statement };
                             list.extend(lowered.and_then(|lowered| keep(&line, lowered)));
                         })
                     }

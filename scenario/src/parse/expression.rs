@@ -90,7 +90,7 @@ fn read(
     tight: bool,
 ) -> Result<Expr, Wrong> {
     let start = cursor.peek().at;
-    let mut reader = Reader { cursor, names, quantity, expected, tight, depth: 0, operands: 0 };
+    let mut reader = ExpressionReader { cursor, names, quantity, expected, tight, depth: 0, operands: 0 };
     let tree = reader.sum()?;
     let at = start.to(cursor.here());
     if quantity == Quantity::Time {
@@ -99,7 +99,7 @@ fn read(
     Ok(Expr { at, tree })
 }
 
-struct Reader<'c, 'a> {
+struct ExpressionReader<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
     names: Option<&'c mut Names>,
     quantity: Quantity,
@@ -110,14 +110,14 @@ struct Reader<'c, 'a> {
     operands: usize,
 }
 
-impl<'a> Reader<'_, 'a> {
+impl<'a> ExpressionReader<'_, 'a> {
     fn sum(&mut self) -> Result<Tree, Wrong> {
-        self.chain(Reader::product, &[Operator::Add, Operator::Subtract])
+        self.chain(ExpressionReader::product, &[Operator::Add, Operator::Subtract])
     }
 
     fn product(&mut self) -> Result<Tree, Wrong> {
         let operators = [Operator::Multiply, Operator::Divide, Operator::Remainder];
-        self.chain(Reader::operand, &operators)
+        self.chain(ExpressionReader::operand, &operators)
     }
 
     /// Operands that `next` reads, with `operators` between them.

@@ -9,7 +9,7 @@
 //! is then that of its own length: earlier uses of other buffers do not make it larger, and an invalidation of their
 //! pages does not end it.
 
-use super::slots::{Entry, Slots, State};
+use super::slots::{CachedRegion, Slots, State};
 use super::{
     Acquired, AllCacheRules, CacheRules, Deregister, Limits, RegionError, Registration, RegistrationError,
 };
@@ -92,7 +92,7 @@ impl<R: CacheRules> Cache<R> {
         region: RegionId,
         out: &mut impl Extend<Deregister>,
     ) -> Result<Registration, RegionError> {
-        let Entry { span, state, .. } = self.answered(region)?;
+        let CachedRegion { span, state, .. } = self.answered(region)?;
         if state == State::Stale && R::STALE_IS_NOT_USED {
             self.remove(region.index, out);
             return Ok(Registration::Stale);
@@ -206,7 +206,7 @@ impl<R: CacheRules> Cache<R> {
         if let Err(refusal) = self.make_room(pages.len(), out) {
             return Acquired::Refused(refusal);
         }
-        match self.slots.insert(Entry { span: pages, state: State::Registering, holds: 1 }) {
+        match self.slots.insert(CachedRegion { span: pages, state: State::Registering, holds: 1 }) {
             Some(index) => {
                 self.unanswered.push(index);
                 Acquired::Register(self.slots.name(index), pages)
@@ -326,14 +326,14 @@ impl<R: CacheRules> Cache<R> {
 
     /// The entry of this name.
     #[inline]
-    fn named(&mut self, region: RegionId) -> Result<&mut Entry, RegionError> {
+    fn named(&mut self, region: RegionId) -> Result<&mut CachedRegion, RegionError> {
         let is_it = !R::NAME_IS_CHECKED || self.slots.name(region.index) == region;
         let entry = self.slots.get_mut(region.index).filter(|_| is_it);
         entry.ok_or(RegionError::NoSuchRegion(region))
     }
 
     /// The entry of this name, for which the driver was asked. With this answer, the question is settled.
-    fn answered(&mut self, region: RegionId) -> Result<Entry, RegionError> {
+    fn answered(&mut self, region: RegionId) -> Result<CachedRegion, RegionError> {
         let entry = *self.named(region)?;
         if !matches!(entry.state, State::Registering | State::Stale) {
             return Err(RegionError::NotAsked(region));

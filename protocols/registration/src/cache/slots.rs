@@ -21,7 +21,7 @@ pub(super) enum State {
 
 /// One registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Entry {
+pub(super) struct CachedRegion {
     pub(super) span: Span,
     pub(super) state: State,
     /// The number of uses. The transfer that requested it counts from the beginning.
@@ -31,7 +31,7 @@ pub(super) struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Slot {
     generation: u32,
-    entry: Option<Entry>,
+    entry: Option<CachedRegion>,
     /// The neighbours in the list of idle entries. In a free slot, `newer` is the next free slot.
     older: u32,
     newer: u32,
@@ -75,12 +75,12 @@ impl Slots {
     }
 
     #[inline]
-    pub(super) fn get(&self, index: u32) -> Option<&Entry> {
+    pub(super) fn get(&self, index: u32) -> Option<&CachedRegion> {
         self.slots.get(index as usize)?.entry.as_ref()
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Entry> {
+    pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut CachedRegion> {
         self.slots.get_mut(index as usize)?.entry.as_mut()
     }
 
@@ -92,7 +92,7 @@ impl Slots {
     }
 
     /// Adds an entry that is in use. `None` if there are as many as can be counted.
-    pub(super) fn insert(&mut self, entry: Entry) -> Option<u32> {
+    pub(super) fn insert(&mut self, entry: CachedRegion) -> Option<u32> {
         let index = if self.first_free == NONE {
             let index = u32::try_from(self.slots.len()).ok().filter(|index| *index != NONE)?;
             self.slots.push(Slot { generation: 0, entry: None, older: NONE, newer: NONE });

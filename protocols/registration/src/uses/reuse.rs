@@ -1,6 +1,6 @@
 //! Counts the uses of buffers, and decides when a buffer has enough of them.
 
-use super::table::{Entry, Key, Table};
+use super::table::{Key, Table, UseCount};
 use super::{Advice, Path, Policy, Thresholds, class};
 use crate::RegionId;
 use alloc::vec::Vec;
@@ -183,7 +183,7 @@ impl Reuse {
     }
 
     /// Removes an entry from the marks of the registration that it named.
-    fn unmark(&mut self, before: &Entry) {
+    fn unmark(&mut self, before: &UseCount) {
         let marks = before.mark.and_then(|region| self.marks_of(region));
         if let Some(marks) = marks.filter(|marks| marks.entries > 0) {
             marks.entries -= 1;

@@ -34,7 +34,7 @@ impl Key {
 
 /// The counts of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Entry {
+pub(super) struct UseCount {
     pub(super) key: Key,
     /// The next entry of the chain.
     next: u32,
@@ -51,7 +51,7 @@ pub(super) struct Entry {
 /// All buffers that are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Table {
-    entries: Vec<Entry>,
+    entries: Vec<UseCount>,
     /// The first entry of each chain. Empty before the first insertion.
     buckets: Vec<u32>,
     bits: u32,
@@ -67,7 +67,7 @@ impl Table {
     }
 
     #[inline]
-    pub(super) fn find(&mut self, key: Key) -> Option<&mut Entry> {
+    pub(super) fn find(&mut self, key: Key) -> Option<&mut UseCount> {
         let mut at = *self.buckets.get(key.bucket(self.bits))?;
         while let Some(entry) = self.entries.get(at as usize) {
             if entry.key == key {
@@ -79,7 +79,7 @@ impl Table {
     }
 
     /// Adds a buffer that is not in the table. `None` if it has as many as can be counted.
-    pub(super) fn insert(&mut self, key: Key) -> Option<&mut Entry> {
+    pub(super) fn insert(&mut self, key: Key) -> Option<&mut UseCount> {
         let at = u32::try_from(self.entries.len()).ok().filter(|at| *at != NONE)?;
         if self.buckets.is_empty() {
             self.buckets = vec![NONE; 1 << self.bits];
@@ -87,7 +87,7 @@ impl Table {
             self.grow();
         }
         let next = core::mem::replace(&mut self.buckets[key.bucket(self.bits)], at);
-        self.entries.push(Entry { key, next, uses: 0, mark: None, has_paid: false, refusals: 0 });
+        self.entries.push(UseCount { key, next, uses: 0, mark: None, has_paid: false, refusals: 0 });
         self.entries.last_mut()
     }
 
