@@ -19,7 +19,7 @@ const KILL_AFTER_DEFAULT: Duration = Duration::from_secs(5);
 pub struct Job {
     /// The programs of the ranks: the first ranks run the first program, and so on.
     pub programs: Vec<Program>,
-    /// Variables that the ranks get besides those of this process. Ranks on other hosts get only these.
+    /// Variables that the ranks get in addition to those of this process. Ranks on other hosts get only these.
     pub environment: Vec<(OsString, OsString)>,
     /// Whether each line of output begins with the rank that has written it: `[3] ...`.
     pub prefix: bool,
@@ -56,7 +56,7 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// How many ranks run it: at least 1.
     pub ranks: u32,
-    /// Variables for these ranks, besides those of the job.
+    /// Variables for these ranks, in addition to those of the job.
     pub environment: Vec<(OsString, OsString)>,
     /// The directory in which they start. A relative path begins where the job is started.
     pub directory: Option<PathBuf>,

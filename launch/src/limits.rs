@@ -3,7 +3,7 @@
 use crate::error::LaunchError;
 use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
 
-/// Descriptors of this process besides those for ranks, including those that are open only while a rank is started.
+/// Descriptors of this process in addition to those for ranks, including those that are open only while a rank is started.
 const OWN_DESCRIPTORS: u64 = 64;
 
 /// Raises the limits, as far as this process may, for this number of ranks on this host, or of connections to other

@@ -1,9 +1,8 @@
 //! The first impressions of a reader that a program can judge: how comments begin, names that stand for several types,
-//! and the subjects of commits. What is not tidy yet is counted in `tidy.toml`, and may only become less.
+//! and the subjects of commits.
 
 use crate::steps::StepOutcome;
 use crate::tools::{output_of, root};
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,76 +15,31 @@ const PHRASES: [&str; 3] = ["that there is not", "that there are not", "besides"
 /// The longest subject of a commit.
 const SUBJECT_MAX: usize = 72;
 
-/// The exceptions.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Known {
-    /// The last commit whose subject may be of any length.
-    commits_since: String,
-    /// Comments that begin with one of [`OPENINGS`], or have one of [`PHRASES`], by directory.
-    comments: BTreeMap<String, usize>,
-    /// Names of types that several files of one crate define.
-    types: BTreeMap<String, BTreeSet<String>>,
-}
+/// The last commit whose subject may be of any length.
+const COMMITS_SINCE: &str = "2b3010f";
 
-/// Compares the sources and the commits with what is known of them.
+/// Reads the sources and the subjects of commits.
 pub(crate) fn check() -> Result<StepOutcome, String> {
     if !root().join(".git").exists() {
         return Ok(StepOutcome::Skipped(
             "this is not a git repository, which says which files there are".to_owned(),
         ));
     }
-    let path = root().join("xtask/tidy.toml");
-    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let known: Known = toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut wrong = Vec::new();
-    let (mut comments, mut types) = (BTreeMap::new(), BTreeMap::new());
-    let sources = sources()?;
-    for (directory, files) in &sources {
-        let mut defined: BTreeMap<String, BTreeSet<&Path>> = BTreeMap::new();
-        let mut count = 0;
+    for (directory, files) in &sources()? {
+        let mut defined: BTreeMap<&str, BTreeSet<&Path>> = BTreeMap::new();
         for (file, text) in files {
-            count += text.lines().filter(|line| is_untidy(line)).count();
+            let untidy = (1..).zip(text.lines()).filter(|(_, line)| is_untidy(line));
+            wrong.extend(untidy.map(|(at, line)| format!("{}:{at}: {}", file.display(), line.trim())));
             for name in text.lines().filter_map(type_defined) {
-                defined.entry(name.to_owned()).or_default().insert(file);
+                defined.entry(name).or_default().insert(file);
             }
         }
-        let several = defined.into_iter().filter(|(_, files)| files.len() > 1).map(|(name, _)| name);
-        let several: BTreeSet<String> = several.collect();
-        if count > 0 {
-            comments.insert(directory.clone(), count);
-        }
-        if !several.is_empty() {
-            types.insert(directory.clone(), several);
-        }
+        let several = defined.into_iter().filter(|(_, files)| files.len() > 1);
+        wrong.extend(several.map(|(name, _)| format!("{directory}: several types are called {name}")));
     }
-    for directory in known.comments.keys().chain(comments.keys()).collect::<BTreeSet<_>>() {
-        let count = |of: &BTreeMap<String, usize>| of.get(directory).copied().unwrap_or(0);
-        let (before, now) = (count(&known.comments), count(&comments));
-        if now != before {
-            let files = sources.get(directory).filter(|_| now > before);
-            let lines = files.map_or_else(String::new, untidy_lines);
-            wrong.push(format!("{directory}: {now} comments that are not tidy, {before} are known{lines}"));
-        }
-    }
-    for directory in known.types.keys().chain(types.keys()).collect::<BTreeSet<_>>() {
-        let names = |of: &BTreeMap<String, BTreeSet<String>>| of.get(directory).cloned().unwrap_or_default();
-        let (before, now) = (names(&known.types), names(&types));
-        wrong.extend(
-            now.difference(&before).map(|name| format!("{directory}: several types are called {name}")),
-        );
-        wrong.extend(
-            before
-                .difference(&now)
-                .map(|name| format!("{directory}: {name} is one type now: not known any more")),
-        );
-    }
-    wrong.extend(long_subjects(&known.commits_since)?);
-    if wrong.is_empty() {
-        Ok(StepOutcome::Passed)
-    } else {
-        Err(format!("xtask/tidy.toml does not say so:\n  {}", wrong.join("\n  ")))
-    }
+    wrong.extend(long_subjects(COMMITS_SINCE)?);
+    if wrong.is_empty() { Ok(StepOutcome::Passed) } else { Err(format!("\n  {}", wrong.join("\n  "))) }
 }
 
 /// Files of a crate, and what is in them.
@@ -107,15 +61,6 @@ fn sources() -> Result<BTreeMap<String, Files>, String> {
         sources.entry(directory).or_default().push((file.into(), text));
     }
     Ok(sources)
-}
-
-/// The lines of files that are not tidy, as lines of a message.
-fn untidy_lines(files: &Files) -> String {
-    let lines = files.iter().flat_map(|(file, text)| {
-        let untidy = (1..).zip(text.lines()).filter(|(_, line)| is_untidy(line));
-        untidy.map(move |(at, line)| format!("\n    {}:{at}: {}", file.display(), line.trim()))
-    });
-    lines.collect()
 }
 
 /// Whether a line is a comment that begins, or speaks, in a way that has to be read twice.
