@@ -6,7 +6,7 @@
 //! itself ([`announce`]). A message is a tag of 32 bits and some bytes; the caller gives them their meaning.
 //!
 //! **Promises.** Messages of a ring arrive once, whole, and in the order in which they were pushed, which
-//! is the order that `carrousel-transport` asks of packets of one lane. No call waits for another process, whatever that
+//! is the order that `carrousel-transport` asks of packets of one direction. No call waits for another process, whatever that
 //! process does and whenever it dies; the messages that it pushed before can still be taken. No message costs a system
 //! call, a lock, or an allocation in steady state, but for the system call that wakes a receiver that sleeps. A peer may write anything at any time to the memory
 //! that it shares: this process takes wrong bytes for a message at worst, or gets a [`CorruptRingError`], for

@@ -1,5 +1,5 @@
 //! Packets without data have queue pairs of their own if they have a service level of their own: they need not wait for data,
-//! and each lane is in order all the same.
+//! and each direction is in order all the same.
 #![cfg(feature = "verbs")]
 
 mod fake;
@@ -14,10 +14,10 @@ const DATA: u8 = 0;
 /// That of packets that have none.
 const CONTROL: u8 = 5;
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
-/// Of the lanes of data: with, and without.
+/// Towards the receiver: with data, and without.
 const EAGER: Head = head(Direction::ToReceiver, 1);
 const ATP: Head = head(Direction::ToReceiver, 5);
-/// Of the other lane.
+/// Towards the sender.
 const ATS: Head = head(Direction::ToSender, 2);
 
 fn settings() -> Settings {

@@ -14,9 +14,9 @@
 //!
 //! | earlier ↓ later → | send, forward | send, back | write | read | atomic |
 //! | --- | --- | --- | --- | --- | --- |
-//! | **send, forward** | yes | no (lanes) | yes | yes | yes |
-//! | **send, back** | no (lanes) | yes | no (lanes) | yes | yes |
-//! | **write** | yes | no (lanes) | yes | yes | yes |
+//! | **send, forward** | yes | no (directions) | yes | yes | yes |
+//! | **send, back** | no (directions) | yes | no (directions) | yes | yes |
+//! | **write** | yes | no (directions) | yes | yes | yes |
 //! | **read** | only if fenced | only if fenced | only if fenced | yes | only if fenced |
 //! | **atomic** | only if fenced | only if fenced | only if fenced | only if fenced | yes |
 //!
@@ -31,7 +31,7 @@
 //!
 //!   For all others, the poster waits until the completions are reported.
 //! - *Lanes*: packets travel to the receiver of messages (forward: EAGER, RTS, FIN, ..) or to their sender (back: RTR,
-//!   ATS, ..), as the [`Direction`] in the header says; writes carry messages, forward. **Between the lanes
+//!   ATS, ..), as the [`Direction`] in the header says; writes carry messages, forward. **Between the directions
 //!   no order may be relied on.** A transport that has one connection for each pair of ranks orders
 //!   them all the same; one with several connections, or with two kinds of memory, does not.
 //! - Between different pairs of ranks, and between the two directions of one pair, nothing is ordered.
@@ -55,7 +55,7 @@
 //! | complete at the poster | implies there | implies at the peer |
 //! | --- | --- | --- |
 //! | send | the packet's memory may be reused | nothing |
-//! | write | the source may be reused | a peer that sees a later packet of the same lane sees the data, not sooner |
+//! | write | the source may be reused | a peer that sees a later packet of the same direction sees the data, not sooner |
 //! | read | the data is in place | nothing that the peer could notice; behind the read's notice it may write over the source |
 //! | atomic | the value before is reported with it | the word has changed: atomics of all ranks that begin later see it |
 //!
@@ -86,8 +86,8 @@
 //!
 //! | | `transport-shm` | `transport-verbs` | `transport-sim` | `verify`'s network |
 //! | --- | --- | --- | --- | --- |
-//! | send, then send of the same lane | one ring for each pair and direction | one queue pair for each pair, or two, and packets that are numbered in their lane | nothing arrives before the operations that [`ordered`] puts before it | one queue for each lane and communicator |
-//! | .. of the other lane | the same ring: in order | the same queue pair: in order; of two, any order | may overtake | another queue: any order |
+//! | send, then send of the same direction | one ring for each pair and direction | one queue pair for each pair, or two, and packets that are numbered in their direction | nothing arrives before the operations that [`ordered`] puts before it | one queue for each direction and communicator |
+//! | .. of the other direction | the same ring: in order | the same queue pair: in order; of two, any order | may overtake | another queue: any order |
 //! | send, then write | data may be in memory before; the packet behind it comes later | the same queue pair | arrives later | lands later |
 //! | write, then send forward | the copy is made, or its fragments are in the ring, before the packet is | the same queue pair, one doorbell for both; of two, the next packet goes by that of the write | arrives later | data and notice are one entry of the queue |
 //! | write, then write | copied, or put into the ring, in order | the same queue pair | arrives later | one queue |

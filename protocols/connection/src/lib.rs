@@ -3,11 +3,11 @@
 //! [`Handshake`] makes the connection. Both ends may begin. They exchange datagrams, which may be lost, doubled and
 //! overtaken, and tell each other which queue pair they have made. [`Credits`] keep the connection from overrunning:
 //! a packet needs a receive buffer at the peer, and without a credit for one it waits. Where packets travel by two
-//! ways, [`SequenceNumbers`] and [`ReorderBuffer`] restore their order.
+//! rails, [`SequenceNumbers`] and [`ReorderBuffer`] restore their order.
 //!
 //! **Promises.** A handshake says *up* only when the peer can receive. Both ends come up if now and then a datagram
 //! arrives. The packets on their way never need more than [`Credits::buffers`] receive buffers. While both ends take
-//! what arrives, neither waits for ever, even with fewer buffers. Packets of two ways are taken in the order in which
+//! what arrives, neither waits for ever, even with fewer buffers. Packets of two rails are taken in the order in which
 //! they were sent, and the packets that are kept never exceed the window. `carrousel verify --suite connection` explores
 //! all of this; rules.toml has the rules.
 //! **Leaves to others.** Queue pairs, datagrams and timers: a driver makes them, sends, and ticks. The content of

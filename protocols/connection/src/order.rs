@@ -1,4 +1,4 @@
-//! The order of packets that travel to a peer by two ways, each of which keeps its own order.
+//! The order of packets that travel to a peer by two rails, each of which keeps its own order.
 
 use alloc::collections::VecDeque;
 use core::marker::PhantomData;
@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 pub trait OrderRules {
     /// A packet that arrives before its turn waits for it.
     const WAIT_FOR_TURN: bool = true;
-    /// If no packet followed a write by the same way, the next packet goes by the way of the write.
+    /// If no packet followed a write by the same rail, the next packet goes by the rail of the write.
     const WRITE_TAKES_NEXT: bool = true;
 }
 
@@ -26,7 +26,7 @@ pub struct SequenceError {
     pub due: u16,
 }
 
-/// One of two ways.
+/// One of two rails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Rail {
     /// For packets with data, writes and reads.
@@ -37,12 +37,12 @@ pub enum Rail {
 
 /// SequenceNumbers packets at the sending end, in the order in which they are to be taken.
 ///
-/// Writes go by the first way and have no number. They have arrived before the packets behind them are taken: the
-/// packet directly behind a write goes by the same way, and all later ones are taken behind that packet.
+/// Writes go by the first rail and have no number. They have arrived before the packets behind them are taken: the
+/// packet directly behind a write goes by the same rail, and all later ones are taken behind that packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SequenceNumbers<R> {
     next: u16,
-    /// Whether a write was posted behind the last packet that went by the first way.
+    /// Whether a write was posted behind the last packet that went by the first rail.
     behind_write: bool,
     rules: PhantomData<R>,
 }
@@ -59,19 +59,19 @@ impl<R: OrderRules> SequenceNumbers<R> {
         Self { next: number % NUMBERS, behind_write: false, rules: PhantomData }
     }
 
-    /// The number of the next packet, and its way: `wish`, unless the packet has to follow a write.
+    /// The number of the next packet, and its rail: `wish`, unless the packet has to follow a write.
     pub fn next(&self, wish: Rail) -> (u16, Rail) {
         let is_bound = R::WRITE_TAKES_NEXT && self.behind_write;
         (self.next, if is_bound { Rail::First } else { wish })
     }
 
-    /// The packet was sent by this way.
-    pub fn sent(&mut self, way: Rail) {
+    /// The packet was sent by this rail.
+    pub fn sent(&mut self, rail: Rail) {
         self.next = (self.next + 1) % NUMBERS;
-        self.behind_write &= way == Rail::Second;
+        self.behind_write &= rail == Rail::Second;
     }
 
-    /// A write was posted by the first way. Its data have to be there when the next packet is taken.
+    /// A write was posted by the first rail. Its data have to be there when the next packet is taken.
     pub fn wrote(&mut self) {
         self.behind_write = true;
     }
@@ -199,9 +199,9 @@ mod tests {
     fn a_write_has_the_next_packet_behind_it() {
         let mut numbers = SequenceNumbers::<Rules>::default();
         let send = |numbers: &mut SequenceNumbers<Rules>| {
-            let (number, way) = numbers.next(Rail::Second);
-            numbers.sent(way);
-            (number, way)
+            let (number, rail) = numbers.next(Rail::Second);
+            numbers.sent(rail);
+            (number, rail)
         };
         assert_eq!(send(&mut numbers), (0, Rail::Second));
         numbers.wrote();
@@ -210,26 +210,26 @@ mod tests {
     }
 
     proptest! {
-        /// Two ways; the next packet of each arrives at any time.
+        /// Two rails; the next packet of each arrives at any time.
         #[test]
         fn two_ways_are_one_order(
             start in 0..NUMBERS,
-            ways in prop::collection::vec(any::<bool>(), 0..200),
+            rails in prop::collection::vec(any::<bool>(), 0..200),
             comes in prop::collection::vec(any::<bool>(), 200),
         ) {
             let mut numbers = SequenceNumbers::<Rules>::starting_at(start);
             let mut sent = [VecDeque::new(), VecDeque::new()];
             let mut all = Vec::new();
-            for way in ways {
+            for rail in rails {
                 let (number, _) = numbers.next(Rail::Second);
-                sent[usize::from(way)].push_back(number);
+                sent[usize::from(rail)].push_back(number);
                 all.push(number);
                 numbers.sent(Rail::Second);
             }
             let mut come = Vec::new();
-            for way in comes.into_iter().cycle() {
-                let first = sent[usize::from(way)].pop_front();
-                match first.or_else(|| sent[usize::from(!way)].pop_front()) {
+            for rail in comes.into_iter().cycle() {
+                let first = sent[usize::from(rail)].pop_front();
+                match first.or_else(|| sent[usize::from(!rail)].pop_front()) {
                     Some(number) => come.push(number),
                     None => break,
                 }

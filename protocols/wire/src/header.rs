@@ -24,8 +24,8 @@ const DIRECTION_AT: u32 = 15;
 const CONTEXT_AT: u32 = 16;
 
 /// In which direction a packet travels between the ends of what it belongs to: of messages, from the rank that sends them
-/// to the rank that receives them, or the other way. Packets of one direction are a *lane*: they arrive in the order in
-/// which they were sent. Between the lanes of a pair of ranks the protocols rely on no order.
+/// to the rank that receives them, or the other way. Packets of one direction arrive in the order in
+/// which they were sent. Between the two directions of a pair of ranks the protocols rely on no order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// To the receiver of the messages, as data goes.

@@ -1,6 +1,6 @@
 //! Checks whether the contract allows a record.
 //!
-//! A packet is seen when it is reported. Of a write, only memory behind a packet of its lane counts: the data
+//! A packet is seen when it is reported. Of a write, only memory behind a packet of its direction counts: the data
 //! may be there before, but no rank may rely on it.
 
 use super::contract_error::{ContractError, TableCell};
@@ -140,7 +140,7 @@ impl<'a> Observer<'a> {
     fn packet(&mut self, from: u32, at: usize, sum: u64) -> Result<(), ContractError> {
         let me = self.me;
         let later = self.planned_step(from, at)?;
-        let Some(lane) = later.step.post.direction().filter(|_| later.step.to == me) else {
+        let Some(direction) = later.step.post.direction().filter(|_| later.step.to == me) else {
             return Err(ContractError::Foreign { at: me, from });
         };
         let peer = &mut self.peers[from as usize];
@@ -161,7 +161,7 @@ impl<'a> Observer<'a> {
         if sum != expected {
             return Err(ContractError::Changed { at: me, what: later });
         }
-        self.behind = (lane == Direction::ToReceiver).then_some(later);
+        self.behind = (direction == Direction::ToReceiver).then_some(later);
         Ok(())
     }
 
@@ -373,15 +373,15 @@ impl<'a> Observer<'a> {
 /// The entry of the table that puts the packet of `earlier` before that of `later`, which is posted behind it, if
 /// one does.
 fn order(earlier: &Step, later: &Step) -> Option<TableCell> {
-    let (row_lane, lane) = (earlier.post.direction()?, later.post.direction()?);
+    let (row_direction, direction) = (earlier.post.direction()?, later.post.direction()?);
     let is_read = |step: &Step| matches!(step.post, Post::Read { .. });
     // The notice of a write is a packet behind it. The notice of a read leaves when the data is there: so it is behind
     // packets that were posted before the read, but only packets that wait for the read are behind it.
     let row = match (is_read(earlier), is_read(later)) {
         (true, true) => TableCell(Operation::Read, Operation::Read),
-        (true, false) if row_lane != lane => return None,
-        (true, false) => TableCell(Operation::Read, Operation::Send(lane)),
-        (false, _) => TableCell(Operation::Send(row_lane), Operation::Send(lane)),
+        (true, false) if row_direction != direction => return None,
+        (true, false) => TableCell(Operation::Read, Operation::Send(direction)),
+        (false, _) => TableCell(Operation::Send(row_direction), Operation::Send(direction)),
     };
     ordered(row.0, row.1, later.fenced).then_some(row)
 }

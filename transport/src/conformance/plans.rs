@@ -131,7 +131,7 @@ fn both_lanes(size: &Size) -> Plan {
             script.back(from, to);
         }
     }
-    script.plan("both lanes")
+    script.plan("both directions")
 }
 
 fn bursts_of_sends(size: &Size) -> Plan {

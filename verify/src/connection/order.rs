@@ -12,19 +12,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Lanes, within which packets keep order. Writes belong to the first one.
-const LANES: usize = 2;
+const DIRECTIONS: usize = 2;
 const WRITES: usize = 0;
-const WAYS: [Rail; 2] = [Rail::First, Rail::Second];
+const RAILS: [Rail; 2] = [Rail::First, Rail::Second];
 /// The number of the first packet: behind it comes 0.
 const FIRST: u16 = NUMBERS - 2;
 
-/// A packet: its lane, its place there as it was sent, and its number.
+/// A packet: its direction, its place there as it was sent, and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Packet {
-    lane: u8,
+    direction: u8,
     place: u8,
     number: u16,
-    /// Writes of its lane that were posted before.
+    /// Writes of its direction that were posted before.
     writes: u8,
 }
 
@@ -48,16 +48,16 @@ enum OrderViolation {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct OrderState<R> {
-    /// Packets of each lane that were sent, and taken.
-    sent: [u8; LANES],
-    taken: [u8; LANES],
-    numbers: [SequenceNumbers<R>; LANES],
-    orders: [ReorderBuffer<Packet, R>; LANES],
+    /// Packets of each direction that were sent, and taken.
+    sent: [u8; DIRECTIONS],
+    taken: [u8; DIRECTIONS],
+    numbers: [SequenceNumbers<R>; DIRECTIONS],
+    orders: [ReorderBuffer<Packet, R>; DIRECTIONS],
     /// Writes that were posted, and have arrived.
     posted: u8,
     written: u8,
-    /// On their way, by each.
-    ways: [VecDeque<Item>; WAYS.len()],
+    /// On their rail, by each.
+    rails: [VecDeque<Item>; RAILS.len()],
     sender: Credits<Rules>,
     receiver: Credits<Rules>,
     violation: Option<OrderViolation>,
@@ -66,7 +66,7 @@ pub(super) struct OrderState<R> {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum OrderAction {
-    /// A packet of this lane is sent, by this rail if it may.
+    /// A packet of this direction is sent, by this rail if it may.
     Send(u8, Rail),
     /// A write is posted.
     Write,
@@ -91,8 +91,8 @@ impl<R: OrderRules> OrderModel<R> {
     }
 
     /// As the driver does: a packet that is early is kept, and one in its turn releases those behind it.
-    fn arrive(&self, state: &mut OrderState<R>, way: Rail) {
-        let packet = match state.ways[way as usize].pop_front() {
+    fn arrive(&self, state: &mut OrderState<R>, rail: Rail) {
+        let packet = match state.rails[rail as usize].pop_front() {
             Some(Item::Packet(packet)) => packet,
             Some(Item::Write) => {
                 state.written += 1;
@@ -100,25 +100,25 @@ impl<R: OrderRules> OrderModel<R> {
             }
             None => return,
         };
-        let lane = usize::from(packet.lane);
+        let direction = usize::from(packet.direction);
         if self.credit_early {
             state.receiver.took();
         }
-        if !state.orders[lane].is_next(packet.number) {
+        if !state.orders[direction].is_next(packet.number) {
             self.counts.note(LinkCoverPoint::Early);
-            if state.orders[lane].keep(packet.number, self.bounds.window, packet).is_err() {
+            if state.orders[direction].keep(packet.number, self.bounds.window, packet).is_err() {
                 state.violation = Some(OrderViolation::Refused(packet));
             }
-            if state.orders[lane].kept() > 1 {
+            if state.orders[direction].kept() > 1 {
                 self.counts.note(LinkCoverPoint::ManyEarly);
             }
             return;
         }
-        if state.orders[1 - lane].kept() > 0 {
+        if state.orders[1 - direction].kept() > 0 {
             self.counts.note(LinkCoverPoint::OtherLane);
         }
         self.take(state, packet);
-        while let Some(kept) = state.orders[lane].ready() {
+        while let Some(kept) = state.orders[direction].ready() {
             self.take(state, kept);
         }
     }
@@ -127,7 +127,7 @@ impl<R: OrderRules> OrderModel<R> {
         if !self.credit_early {
             state.receiver.took();
         }
-        let taken = &mut state.taken[usize::from(packet.lane)];
+        let taken = &mut state.taken[usize::from(packet.direction)];
         if *taken != packet.place {
             state.violation = state.violation.or(Some(OrderViolation::Order(packet)));
         }
@@ -144,13 +144,13 @@ impl<R: OrderRules + RuleType> Model for OrderModel<R> {
 
     fn init_states(&self) -> Vec<OrderState<R>> {
         vec![OrderState {
-            sent: [0; LANES],
-            taken: [0; LANES],
-            numbers: [(); LANES].map(|()| SequenceNumbers::starting_at(FIRST)),
-            orders: [(); LANES].map(|()| ReorderBuffer::starting_at(FIRST)),
+            sent: [0; DIRECTIONS],
+            taken: [0; DIRECTIONS],
+            numbers: [(); DIRECTIONS].map(|()| SequenceNumbers::starting_at(FIRST)),
+            orders: [(); DIRECTIONS].map(|()| ReorderBuffer::starting_at(FIRST)),
             posted: 0,
             written: 0,
-            ways: [const { VecDeque::new() }; WAYS.len()],
+            rails: [const { VecDeque::new() }; RAILS.len()],
             sender: Credits::new(self.bounds.window),
             receiver: Credits::new(self.bounds.window),
             violation: None,
@@ -161,13 +161,13 @@ impl<R: OrderRules + RuleType> Model for OrderModel<R> {
         if self.counts.is_stopped() || state.violation.is_some() {
             return;
         }
-        for lane in 0..LANES as u8 {
-            if state.sent[usize::from(lane)] < self.bounds.messages && state.sender.left() > 0 {
-                actions.extend(WAYS.map(|way| OrderAction::Send(lane, way)));
+        for direction in 0..DIRECTIONS as u8 {
+            if state.sent[usize::from(direction)] < self.bounds.messages && state.sender.left() > 0 {
+                actions.extend(RAILS.map(|rail| OrderAction::Send(direction, rail)));
             }
         }
         actions.extend((state.posted < self.bounds.writes).then_some(OrderAction::Write));
-        let coming = WAYS.into_iter().filter(|way| !state.ways[*way as usize].is_empty());
+        let coming = RAILS.into_iter().filter(|rail| !state.rails[*rail as usize].is_empty());
         actions.extend(coming.map(OrderAction::Arrive));
         actions.extend(state.receiver.owes().then_some(OrderAction::Give));
     }
@@ -175,25 +175,25 @@ impl<R: OrderRules + RuleType> Model for OrderModel<R> {
     fn next_state(&self, state: &OrderState<R>, action: OrderAction) -> Option<OrderState<R>> {
         let mut next = state.clone();
         match action {
-            OrderAction::Send(lane, wish) => {
-                let at = usize::from(lane);
-                let (number, way) = next.numbers[at].next(wish);
-                if way != wish {
+            OrderAction::Send(direction, wish) => {
+                let at = usize::from(direction);
+                let (number, rail) = next.numbers[at].next(wish);
+                if rail != wish {
                     self.counts.note(LinkCoverPoint::Bound);
                 }
                 let writes = if at == WRITES { next.posted } else { 0 };
-                let packet = Packet { lane, place: next.sent[at], number, writes };
+                let packet = Packet { direction, place: next.sent[at], number, writes };
                 next.sender.spend();
-                next.numbers[at].sent(way);
+                next.numbers[at].sent(rail);
                 next.sent[at] += 1;
-                next.ways[way as usize].push_back(Item::Packet(packet));
+                next.rails[rail as usize].push_back(Item::Packet(packet));
             }
             OrderAction::Write => {
                 next.posted += 1;
                 next.numbers[WRITES].wrote();
-                next.ways[Rail::First as usize].push_back(Item::Write);
+                next.rails[Rail::First as usize].push_back(Item::Write);
             }
-            OrderAction::Arrive(way) => self.arrive(&mut next, way),
+            OrderAction::Arrive(rail) => self.arrive(&mut next, rail),
             OrderAction::Give => {
                 // Whether more credits are given back than were spent is checked by the model of credits.
                 next.sender.given(next.receiver.give()).ok()?;
@@ -207,16 +207,16 @@ impl<R: OrderRules + RuleType> Model for OrderModel<R> {
     }
 }
 
-fn name(way: Rail) -> &'static str {
-    match way {
-        Rail::First => "first way",
-        Rail::Second => "second way",
+fn name(rail: Rail) -> &'static str {
+    match rail {
+        Rail::First => "first rail",
+        Rail::Second => "second rail",
     }
 }
 
 impl fmt::Display for Packet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "packet {} of lane {}", self.place, self.lane)
+        write!(f, "packet {} of direction {}", self.place, self.direction)
     }
 }
 
@@ -244,28 +244,28 @@ impl<R: OrderRules + RuleType> Machine for OrderModel<R> {
 
     fn line(&self, before: &OrderState<R>, action: OrderAction, after: &OrderState<R>) -> String {
         match action {
-            OrderAction::Send(lane, way) => {
-                let place = before.sent[usize::from(lane)];
-                let count = |state: &OrderState<R>| state.ways[way as usize].len();
-                let way = if count(after) > count(before) { way } else { Rail::First };
-                format!("packet {place} of lane {lane} is sent by the {}", name(way))
+            OrderAction::Send(direction, rail) => {
+                let place = before.sent[usize::from(direction)];
+                let count = |state: &OrderState<R>| state.rails[rail as usize].len();
+                let rail = if count(after) > count(before) { rail } else { Rail::First };
+                format!("packet {place} of direction {direction} is sent by the {}", name(rail))
             }
-            OrderAction::Write => "a write of lane 0 is posted to the first way".to_owned(),
-            OrderAction::Arrive(way) => {
-                let what = match before.ways[way as usize].front() {
+            OrderAction::Write => "a write of direction 0 is posted to the first rail".to_owned(),
+            OrderAction::Arrive(rail) => {
+                let what = match before.rails[rail as usize].front() {
                     Some(Item::Packet(packet)) => packet.to_string(),
                     _ => return "the write arrives".to_owned(),
                 };
-                let way = name(way);
+                let rail = name(rail);
                 let count =
                     |state: &OrderState<R>| state.taken.iter().map(|taken| u32::from(*taken)).sum::<u32>();
                 match count(after) - count(before) {
                     _ if matches!(after.violation, Some(OrderViolation::Refused(_))) => {
-                        format!("{what} comes by the {way}, and cannot be kept")
+                        format!("{what} comes by the {rail}, and cannot be kept")
                     }
-                    0 => format!("{what} comes by the {way}, and waits for its turn"),
-                    1 => format!("{what} comes by the {way}, and is taken"),
-                    more => format!("{what} comes by the {way}, and is taken with {} behind it", more - 1),
+                    0 => format!("{what} comes by the {rail}, and waits for its turn"),
+                    1 => format!("{what} comes by the {rail}, and is taken"),
+                    more => format!("{what} comes by the {rail}, and is taken with {} behind it", more - 1),
                 }
             }
             OrderAction::Give => format!("credits are given back; {} are left", after.sender.left()),

@@ -144,8 +144,8 @@ impl Player {
     pub(super) fn never_sent(&self) -> Departure {
         let (happened, allowed) = match self.awaited {
             Some((from, context, packet)) => {
-                let lane = tell::lane(&packet, context);
-                let allowed = format!("nothing: of what {from} has sent in {lane}, all has come before");
+                let direction = tell::direction(&packet, context);
+                let allowed = format!("nothing: of what {from} has sent in {direction}, all has come before");
                 (tell::arrival(from, context, &packet, false), allowed)
             }
             None => Default::default(),
@@ -348,8 +348,8 @@ impl Player {
         let short = |packet: &Packet| tell::arrival(from, context, packet, false);
         let full = short(&packet) == short(&expected);
         let tell = |packet: &Packet| tell::arrival(from, context, packet, full);
-        let lane = tell::lane(&packet, context);
-        differs(tell(&packet), format!("{}, the next that it has sent in {lane}", tell(&expected)))
+        let direction = tell::direction(&packet, context);
+        differs(tell(&packet), format!("{}, the next that it has sent in {direction}", tell(&expected)))
     }
 
     fn completion(

@@ -93,14 +93,14 @@ pub(super) fn pattern(pattern: &Pattern) -> String {
     format!("{}, {}{}", source(pattern.source), selector(pattern.tag), among(pattern.context.0 / 2))
 }
 
-/// A lane of the network, as part of a sentence about its sender.
-pub(super) fn lane(packet: &Packet, context: Context) -> String {
-    let lane = match packet.direction() {
-        Direction::ToReceiver => "the forward lane",
-        Direction::ToSender => "the back lane",
+/// A direction of the network, as part of a sentence about its sender.
+pub(super) fn direction(packet: &Packet, context: Context) -> String {
+    let direction = match packet.direction() {
+        Direction::ToReceiver => "the forward direction",
+        Direction::ToSender => "the back direction",
     };
     let collective = if context.is_collective() { " of collectives" } else { "" };
-    format!("{lane}{collective}{}", among(context.0 / 2))
+    format!("{direction}{collective}{}", among(context.0 / 2))
 }
 
 /// A packet that comes; in `full`, with memory and all that is seldom of interest.

@@ -56,7 +56,7 @@ fn what_has_happened_is_allowed() {
 
 #[test]
 fn lanes_are_not_ordered_among_each_other() {
-    // What comes by the back lane may come before what was sent earlier by the forward lane, in a trace as in
+    // What comes of the back direction may come before what was sent earlier in the forward direction, in a trace as in
     // the model: here, both ranks send, and each hears the other's answer first.
     let place = Place::new();
     let mut pair = Pair::new(&place);
