@@ -11,7 +11,7 @@ use crate::verify::Line;
 use carrousel_launch::raise_open_files;
 use carrousel_trace::{Trace, part_of};
 use carrousel_verify::replay::{
-    self, Departure, Gap, Misuse, ReplayProgress, ReplayReport, ReplayVerdict, Why,
+    self, Departure, Gap, MpiUsageError, ReplayProgress, ReplayReport, ReplayVerdict, Why,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -133,7 +133,7 @@ fn human(directory: &Path, report: &ReplayReport, out: &mut Out) -> Result<(), F
 }
 
 /// Prints calls of the program that MPI forbids.
-fn misused(misuses: &[Misuse], out: &mut Out) -> Result<(), Failure> {
+fn misused(misuses: &[MpiUsageError], out: &mut Out) -> Result<(), Failure> {
     if misuses.is_empty() {
         return Ok(());
     }

@@ -34,7 +34,7 @@ pub enum Error {
     Malformed {
         /// The peer.
         rank: u32,
-        /// Why they are none.
+        /// The reason.
         why: WireError,
     },
     /// A peer cannot be connected.

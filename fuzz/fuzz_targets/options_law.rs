@@ -28,7 +28,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     let _ = fs::remove_file(&path);
     match settings {
         Ok(settings) => {
-            // As whoever starts processes elsewhere would set them.
+            // As a launcher on another host would set them.
             let again = settings.all().map(|(spec, value, _)| (spec.variable().into(), value.into()));
             let again = Settings::of(again).expect("what options are can be set");
             let values =

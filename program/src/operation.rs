@@ -1,6 +1,6 @@
 //! The operations that statements start, and the calls of the library that start them.
 
-use carrousel_collective::{Misfit, Schedule, Shape};
+use carrousel_collective::{Schedule, Shape, ShapeError};
 use carrousel_rank::{self as rank, Call, Communicator, Kind, Memory, RankId, Source, Tag, TagSelector};
 use carrousel_scenario::BufferId;
 
@@ -133,7 +133,7 @@ impl Operation {
     ///
     /// # Errors
     /// If a collective moves more bytes than can be counted: see [`crate::ProgramError::TooManyBytes`].
-    pub fn outgoing_and_incoming_len(&self, me: u32, ranks: u32) -> Result<(u64, u64), Misfit> {
+    pub fn outgoing_and_incoming_len(&self, me: u32, ranks: u32) -> Result<(u64, u64), ShapeError> {
         match *self {
             Self::Send(send) => Ok((send.len, 0)),
             Self::Receive(receive) => Ok((0, receive.len)),

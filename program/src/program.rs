@@ -5,7 +5,7 @@ use crate::deferred::Deferred;
 use crate::meaning::{meaning, meaning_in_program};
 use crate::names::{Names, Ordinal};
 use crate::operation::Operation;
-use carrousel_collective::Misfit;
+use carrousel_collective::ShapeError;
 use carrousel_scenario as scenario;
 use carrousel_scenario::{BufferId, Op, Received, RequestId, Scenario, ValueError, Written};
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ pub enum ProgramError {
         /// The number of ranks.
         ranks: u32,
         /// The library's error for the call.
-        misfit: Misfit,
+        misfit: ShapeError,
     },
 }
 

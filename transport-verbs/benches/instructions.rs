@@ -1,7 +1,7 @@
 //! Instructions of an eager message between nodes at the sender and at the receiver, which no other process disturbs.
 //! Needs valgrind and gungraun-runner, of the version of gungraun in Cargo.lock; `cargo xtask test` installs that.
 //!
-//! Each benchmark counts what the transport does for 1,000 messages of steady state, over an adapter that is none: what the
+//! Each benchmark counts what the transport does for 1,000 messages of steady state, over a fake adapter: what the
 //! functions of the library take is not counted. At the sender that is posting; what it takes of completions,
 //! one for several messages, is not. At the receiver it is taking the packet, posting its buffer again, and giving
 //! credits back. More than the limits is an error: who makes messages cheaper lowers them. Nor may there be an instruction

@@ -1,7 +1,7 @@
 //! Instructions of a small message between nodes through the whole library, at its sender: copied, and lent to the adapter.
 //! Needs what the other benchmark of this folder needs.
 //!
-//! Counted is a send that is waited for, from its call to its end, 1,000 times in steady state, over an adapter that is none:
+//! Counted is a send that is waited for, from its call to its end, 1,000 times in steady state, over a fake adapter:
 //! what the functions of its library take is not counted. A message that is lent has a completion of its own, which is
 //! taken and counted, too; one that is copied has one together with others, and what comes of that is counted for
 //! neither. More than the limits is an error, and so is an instruction that locks the bus.

@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     pub(crate) free: Vec<u32>,
     /// Work requests that were posted, each of which may have a completion.
     pub(crate) outstanding: u32,
-    /// Completions that there is room for.
+    /// The capacity of the completion queue, in completions.
     pub(crate) room: u32,
     /// Bytes of the largest work request.
     pub(crate) message: u64,

@@ -66,7 +66,7 @@ fn a_device_that_has_failed_loses_everybody() {
         for rank in [1, 2] {
             assert_eq!(loss_of(&mut own, rank), Some(Loss::Device(why.to_owned())), "{event:?}");
         }
-        // Of others it is none, until they miss somebody.
+        // The others have lost nobody, until they miss somebody.
         one.poll();
         assert_eq!(one.heard.lost, [], "{event:?}");
     }

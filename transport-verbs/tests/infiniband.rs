@@ -64,7 +64,7 @@ fn who_has_no_lid_meets_others_by_global_identifier() {
         let one = Adapter(4).with_ports(&[Port::infiniband(lids[0], PREFIX)]);
         let other = Adapter(5).with_ports(&[Port::infiniband(lids[1], PREFIX)]);
         exchange([one, other], &Settings::default());
-        // Also who has one: both ends of a connection have global headers, or none has.
+        // A rank that has one, too: both ends of a connection have global headers, or none has.
         let ways = [both(way(lids[1], other.gid(1, 0))), both(way(lids[0], one.gid(1, 0)))];
         assert_eq!([one.ways(), other.ways()], ways, "{lids:?}");
     }

@@ -1,4 +1,4 @@
-//! Messages of the whole library, over an adapter that is none: copied, and lent to it.
+//! Messages of the whole library, over a fake adapter: copied, and lent to it.
 #![cfg(feature = "verbs")]
 
 mod fake;

@@ -41,7 +41,7 @@
 //! # Atomics
 //!
 //! An [`Atomic`] reads a word, changes it, and brings back the value that it found. Nothing comes between for other
-//! atomics of the same transport on memory of the same process, whoever posts them (`IBV_ATOMIC_HCA`): those on one word
+//! atomics of the same transport on memory of the same process, from any rank (`IBV_ATOMIC_HCA`): those on one word
 //! take turns. Of what happens to the word at the same time by other means nothing is promised: neither of loads and stores of a processor, that of the
 //! owner included, nor of writes and reads, nor of atomics that come by another transport. So a word that
 //! several ranks change has one transport by which they reach it; its owner may load it when a packet behind a fence,

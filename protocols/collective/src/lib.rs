@@ -19,7 +19,7 @@
 //! assert_eq!(root.rounds(), 2);
 //! let first = root.round(0).send.map(|message| (message.peer, message.at.buffer));
 //! assert_eq!(first, Some((2, Buffer::Source))); // who passes it on to member 3, while the root sends to 1
-//! # Ok::<(), carrousel_collective::Misfit>(())
+//! # Ok::<(), carrousel_collective::ShapeError>(())
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -37,4 +37,4 @@ mod tree;
 
 pub use round::{At, Buffer, Local, Message, Round, What};
 pub use schedule::{Algorithm, Schedule};
-pub use shape::{Kind, Misfit, Shape};
+pub use shape::{Kind, Shape, ShapeError};

@@ -1,6 +1,6 @@
 //! The algorithm that carries out a collective operation, and its rounds.
 
-use crate::{Kind, Misfit, Round, Shape, bruck, dissemination, doubling, gather, pairwise, ring, tree};
+use crate::{Kind, Round, Shape, ShapeError, bruck, dissemination, doubling, gather, pairwise, ring, tree};
 
 /// An algorithm; the file of each names its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +72,7 @@ impl Schedule {
     ///
     /// # Errors
     /// If the shape contradicts itself.
-    pub fn new(shape: &Shape) -> Result<Self, Misfit> {
+    pub fn new(shape: &Shape) -> Result<Self, ShapeError> {
         shape.check()?;
         Ok(Self { shape: *shape, algorithm: Algorithm::of(shape) })
     }

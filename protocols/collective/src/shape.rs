@@ -67,7 +67,7 @@ pub struct Shape {
 /// Invalid sizes or places for this collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
-pub enum Misfit {
+pub enum ShapeError {
     /// The member is not one of the members.
     #[error("place {place} does not exist among {members} members")]
     Place {
@@ -125,20 +125,20 @@ impl Shape {
     }
 
     /// Whether the sizes and places fit each other.
-    pub(crate) fn check(&self) -> Result<(), Misfit> {
+    pub(crate) fn check(&self) -> Result<(), ShapeError> {
         let Self { members, len, element, .. } = *self;
         let root = if self.has_root() { self.root } else { self.me };
         if let Some(place) = [self.me, root].into_iter().find(|place| *place >= members) {
-            return Err(Misfit::Place { place, members });
+            return Err(ShapeError::Place { place, members });
         }
         let divides = matches!(self.kind, Kind::Reduce | Kind::AllReduce);
         if divides && (element == 0 || !len.is_multiple_of(u64::from(element))) {
-            return Err(Misfit::Element { len, element });
+            return Err(ShapeError::Element { len, element });
         }
         // An inner member of a reduction has two contributions at a time, even with fewer members.
         match len.checked_mul(u64::from(members.max(2))) {
             Some(_) => Ok(()),
-            None => Err(Misfit::TooLong { len, members }),
+            None => Err(ShapeError::TooLong { len, members }),
         }
     }
 }

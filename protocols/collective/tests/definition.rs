@@ -277,16 +277,16 @@ fn what_is_long_goes_another_way() {
 fn a_shape_that_is_none_is_refused() {
     let shape = Shape { kind: Kind::Reduce, members: 3, me: 0, root: 0, len: 8, element: 4 };
     let wrong = |shape: Shape| Schedule::new(&shape).expect_err("it is refused");
-    let place = |place, members| Misfit::Place { place, members };
+    let place = |place, members| ShapeError::Place { place, members };
     assert_eq!(wrong(Shape { me: 3, ..shape }), place(3, 3));
     assert_eq!(wrong(Shape { root: 7, ..shape }), place(7, 3));
     assert_eq!(wrong(Shape { members: 0, ..shape }), place(0, 0));
-    assert_eq!(wrong(Shape { len: 9, ..shape }), Misfit::Element { len: 9, element: 4 });
-    assert_eq!(wrong(Shape { element: 0, ..shape }), Misfit::Element { len: 8, element: 0 });
+    assert_eq!(wrong(Shape { len: 9, ..shape }), ShapeError::Element { len: 9, element: 4 });
+    assert_eq!(wrong(Shape { element: 0, ..shape }), ShapeError::Element { len: 8, element: 0 });
     let kind = Kind::Gather;
     assert_eq!(
         wrong(Shape { kind, len: u64::MAX / 2, ..shape }),
-        Misfit::TooLong { len: u64::MAX / 2, members: 3 }
+        ShapeError::TooLong { len: u64::MAX / 2, members: 3 }
     );
     // An operation without a root ignores it.
     assert!(Schedule::new(&Shape { kind: Kind::AllReduce, root: 7, ..shape }).is_ok());

@@ -1,6 +1,6 @@
-//! Errors, sorted by who is to blame.
+//! Errors, sorted by the one to blame: the application, the driver, or a peer.
 
-use carrousel_collective::Misfit;
+use carrousel_collective::ShapeError;
 use carrousel_matching::{Communicator, Handle, RankId};
 use carrousel_rendezvous::Violation;
 
@@ -48,7 +48,7 @@ pub enum UsageError {
     MemberTwice(RankId),
     /// `MPI_ERR_ROOT` or `MPI_ERR_COUNT`.
     #[error("the collective contradicts itself: {0}")]
-    Collective(#[from] Misfit),
+    Collective(#[from] ShapeError),
 }
 
 /// A peer's mistake: its packet is impossible, and was not acted upon.
@@ -58,13 +58,13 @@ pub struct ProtocolError {
     /// The sender.
     pub peer: RankId,
     /// What is wrong with it.
-    pub wrong: Wrong,
+    pub wrong: PacketError,
 }
 
 /// What is wrong with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Wrong {
+pub enum PacketError {
     /// There is no such rank in the job, or no such communicator.
     #[error("no such peer")]
     Peer,

@@ -43,7 +43,7 @@ mod status;
 mod work;
 
 pub use calls::{Call, Collective, Event, Receive, ReceiveClaimed, Send};
-pub use carrousel_collective::{Kind, Misfit, Schedule};
+pub use carrousel_collective::{Kind, Schedule, ShapeError};
 pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector, mpi,
 };
@@ -55,7 +55,7 @@ pub use carrousel_wire::{Direction, Memory, Read, Write};
 #[cfg(feature = "checker")]
 pub use checker::Explore;
 pub use collectives::LANES;
-pub use errors::{ProtocolError, UsageError, Wrong};
+pub use errors::{PacketError, ProtocolError, UsageError};
 pub use messages::{ANNOUNCED_FROM, collective_of};
 pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;

@@ -88,7 +88,7 @@ pub enum Work {
         len: u64,
     },
     /// Combine bytes with what is there by the operation of a reduction, element by element. That is commutative, so
-    /// who is the left operand is the driver's to choose.
+    /// the driver chooses the left operand.
     Combine {
         /// The reduction, whose operation the driver knows.
         request: Handle,

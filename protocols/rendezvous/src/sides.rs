@@ -237,7 +237,7 @@ pub trait ReceiveSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'stat
     fn usage(&mut self) -> &mut Usage;
 }
 
-/// A packet that contradicts the history of its flow. The peer is to blame, or whoever forged it.
+/// A packet that contradicts the history of its flow. The peer is to blame, or the forger of the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {

@@ -26,7 +26,7 @@ pub struct Frame<'a> {
     pub data: &'a [u8],
 }
 
-/// Why bytes are no frame. The peer is to blame, or whoever forged it.
+/// Why bytes are not a packet. The peer is to blame, or the forger of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {

@@ -59,7 +59,7 @@ impl<N> Read<N> {
     }
 }
 
-/// What is reported to a rank, or to its driver. `P` is a packet as the one who is told knows it. `A` is what a driver adds
+/// What is reported to a rank, or to its driver. `P` is a packet as the recipient knows it. `A` is what a driver adds
 /// to the reports of transports, which have nothing of the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

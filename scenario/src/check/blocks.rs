@@ -8,7 +8,7 @@ use super::values::Values;
 use crate::ast::{Arg, Ast, Item, Ranks, Statement};
 use crate::error::Faults;
 use crate::limits::STATEMENTS_MAX;
-use crate::parse::Wrong;
+use crate::parse::LocatedProblem;
 use crate::problem::{Many, Problem};
 use crate::span::Span;
 
@@ -205,7 +205,7 @@ fn ends(ast: &Ast) -> Vec<u32> {
     ends
 }
 
-fn members(ranks: &Ranks, count: u32, values: &mut Values) -> Result<Range<u32>, Wrong> {
+fn members(ranks: &Ranks, count: u32, values: &mut Values) -> Result<Range<u32>, LocatedProblem> {
     match ranks {
         Ranks::All => Ok(0..count),
         Ranks::One(rank) => values.rank(rank).map(|rank| rank..rank + 1),
@@ -222,7 +222,12 @@ fn members(ranks: &Ranks, count: u32, values: &mut Values) -> Result<Range<u32>,
 }
 
 /// The number of statements in `lines` for the rank of `values`.
-fn unrolled(ast: &Ast, lines: Range<usize>, ends: &[u32], values: &mut Values) -> Result<u64, Wrong> {
+fn unrolled(
+    ast: &Ast,
+    lines: Range<usize>,
+    ends: &[u32],
+    values: &mut Values,
+) -> Result<u64, LocatedProblem> {
     let mut total: u64 = 0;
     let mut rounds: u64 = 1;
     let mut outer = Vec::new();

@@ -9,7 +9,7 @@ use crate::error::Faults;
 use crate::ids::WindowId;
 use crate::limits::{RANKS_MAX, WINDOWS_MAX};
 use crate::model::{Expect, OptionSetting, OptionValue, Scenario, Window};
-use crate::parse::{Wrong, measure_time};
+use crate::parse::{LocatedProblem, measure_time};
 use crate::problem::{Problem, clip, did_you_mean};
 use crate::span::Span;
 use crate::units::Unit;
@@ -111,7 +111,7 @@ struct DeclarationReader<'a> {
 }
 
 impl<'a> DeclarationReader<'a> {
-    fn declaration(&mut self, item: &'a Item, at: Span, line: u32) -> Result<(), Wrong> {
+    fn declaration(&mut self, item: &'a Item, at: Span, line: u32) -> Result<(), LocatedProblem> {
         match item {
             Item::Title(title) => {
                 self.once(Once::Title, at, line)?;
@@ -150,13 +150,13 @@ impl<'a> DeclarationReader<'a> {
     }
 
     /// Takes memory for a `T` that has a name of its own, and an entry in each of three tables.
-    fn take<T>(&self, name: &str, at: Span) -> Result<(), Wrong> {
+    fn take<T>(&self, name: &str, at: Span) -> Result<(), LocatedProblem> {
         let entries = 3 * 2 * size_of::<(Once<'_>, u32)>();
         let taken = self.values.take_list::<u8>(2 * size_of::<T>() + entries + name.len());
         taken.map_err(|problem| (at, problem))
     }
 
-    fn once(&mut self, what: Once<'a>, at: Span, line: u32) -> Result<(), Wrong> {
+    fn once(&mut self, what: Once<'a>, at: Span, line: u32) -> Result<(), LocatedProblem> {
         if let Some(&line) = self.declared.get(&what) {
             return Err((at, Problem::Twice { what: what.describe(), line }));
         }
@@ -165,7 +165,7 @@ impl<'a> DeclarationReader<'a> {
     }
 
     /// The node of each rank: those of `groups` first, then one for each rank that none names.
-    fn nodes(&mut self, groups: &[Group]) -> Result<Vec<u32>, Wrong> {
+    fn nodes(&mut self, groups: &[Group]) -> Result<Vec<u32>, LocatedProblem> {
         let mut nodes: Vec<Option<u32>> = vec![None; self.scenario.ranks as usize];
         let mut next = 0;
         for group in groups {
@@ -186,7 +186,7 @@ impl<'a> DeclarationReader<'a> {
         Ok(nodes.into_iter().map(alone).collect())
     }
 
-    fn setting(&mut self, setting: &'a Setting, line: u32) -> Result<OptionSetting, Wrong> {
+    fn setting(&mut self, setting: &'a Setting, line: u32) -> Result<OptionSetting, LocatedProblem> {
         let name = &setting.name;
         let (window, spec) = match &setting.window {
             None => (None, self.options.engine_option(&name.text)),
@@ -204,7 +204,7 @@ impl<'a> DeclarationReader<'a> {
         Ok(OptionSetting { window, name: spec.name.to_string(), value, line })
     }
 
-    fn unknown_option(&self, name: &Name, flag: bool) -> Wrong {
+    fn unknown_option(&self, name: &Name, flag: bool) -> LocatedProblem {
         let (known, other) = match flag {
             false => (&self.options.engine, &self.options.window),
             true => (&self.options.window, &self.options.engine),
@@ -220,7 +220,7 @@ impl<'a> DeclarationReader<'a> {
         (name.at, Problem::UnknownOption { name: clip(&name.text), expected, help })
     }
 
-    fn value(&mut self, spec: &OptionSpec, value: &Value) -> Result<OptionValue, Wrong> {
+    fn value(&mut self, spec: &OptionSpec, value: &Value) -> Result<OptionValue, LocatedProblem> {
         let value_of = |values: &mut Values, expr: &Expr| match spec.kind {
             OptionKind::Size if !has_unit(&expr.tree, Unit::is_time) => {
                 Ok(Some(OptionValue::Size(values.count(expr, "a size")?)))
@@ -251,7 +251,7 @@ impl<'a> DeclarationReader<'a> {
         found.ok_or_else(|| self.wrong_value(spec, at))
     }
 
-    fn wrong_value(&self, spec: &OptionSpec, at: Span) -> Wrong {
+    fn wrong_value(&self, spec: &OptionSpec, at: Span) -> LocatedProblem {
         let text = self.scenario.source.get(at.start as usize..at.end()).unwrap_or("");
         let (expected, help) = match &spec.kind {
             OptionKind::Size => ("a size like 16KiB".to_owned(), None),
@@ -269,7 +269,7 @@ impl<'a> DeclarationReader<'a> {
 }
 
 /// The fault that `name` is no window.
-pub(super) fn unknown_window(name: &Name, scenario: &Scenario) -> Wrong {
+pub(super) fn unknown_window(name: &Name, scenario: &Scenario) -> LocatedProblem {
     let names = || scenario.windows.iter().map(|window| &*window.name);
     let expected = match scenario.windows.is_empty() {
         true => format!("a line `window {} SIZE` that declares it", clip(&name.text)),

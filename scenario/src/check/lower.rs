@@ -11,7 +11,7 @@ use crate::ids::{BufferId, RequestId, Source, TagSelector, WindowId};
 use crate::limits::{ITEM_WORK, NAME_PIECE_BYTES};
 use crate::model::{Buffer, Program, Scenario, Step};
 use crate::op::{Deferred, Hole, Op};
-use crate::parse::Wrong;
+use crate::parse::LocatedProblem;
 use crate::problem::{Problem, clip, did_you_mean};
 use crate::span::Span;
 use crate::value;
@@ -30,13 +30,13 @@ impl<'a> Windows<'a> {
         Windows { scenario, by_name: names.zip(ids).collect() }
     }
 
-    pub(super) fn find(&self, name: &Name) -> Result<WindowId, Wrong> {
+    pub(super) fn find(&self, name: &Name) -> Result<WindowId, LocatedProblem> {
         let id = self.by_name.get(&*name.text).copied();
         id.ok_or_else(|| unknown_window(name, self.scenario))
     }
 
     /// Fails if the bytes from `displacement` on are not all inside of `window`.
-    fn hold(&self, window: WindowId, displacement: u64, size: u64, at: Span) -> Result<(), Wrong> {
+    fn hold(&self, window: WindowId, displacement: u64, size: u64, at: Span) -> Result<(), LocatedProblem> {
         let window = self.scenario.window(window);
         // Both are below 2^63, so the sum fits.
         let end = displacement + size;
@@ -78,7 +78,7 @@ impl<'a> Rank<'a> {
         skip: bool,
         windows: &Windows<'_>,
         values: &mut Values,
-    ) -> Result<Option<(Option<RequestId>, Op)>, Wrong> {
+    ) -> Result<Option<(Option<RequestId>, Op)>, LocatedProblem> {
         let bind = match &statement.bind {
             Some(name) => Some(self.bind(name, values).map_err(|problem| (name.at, problem))?),
             None => None,
@@ -110,7 +110,12 @@ impl<'a> Rank<'a> {
     }
 
     /// Notes the label of a statement in line `number`. It is wrong if there is another one.
-    pub(super) fn label(&mut self, label: &'a Name, number: u32, values: &mut Values) -> Result<(), Wrong> {
+    pub(super) fn label(
+        &mut self,
+        label: &'a Name,
+        number: u32,
+        values: &mut Values,
+    ) -> Result<(), LocatedProblem> {
         if let Some(line) = self.labels.insert(&label.text, number) {
             return Err((label.at, Problem::LabelTwice { name: clip(&label.text), line }));
         }
@@ -184,7 +189,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
         Lowering { rank, windows, values, statement, at, holes, names, me: None }
     }
 
-    fn op(mut self) -> Result<Op, Wrong> {
+    fn op(mut self) -> Result<Op, LocatedProblem> {
         let outline = self.outline()?;
         if self.holes.is_empty() {
             return Ok(outline);
@@ -194,7 +199,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
     }
 
     /// The statement, with 0 for values that are known only when the program runs.
-    fn outline(&mut self) -> Result<Op, Wrong> {
+    fn outline(&mut self) -> Result<Op, LocatedProblem> {
         let statement = self.statement;
         let verb = statement.verb;
         let blocking = !verb.starts_request();
@@ -245,7 +250,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
         window: WindowId,
         args: &'a [Arg],
         blocking: bool,
-    ) -> Result<Op, Wrong> {
+    ) -> Result<Op, LocatedProblem> {
         Ok(match (verb, args) {
             (Verb::Load | Verb::Store, [displacement, size]) => {
                 let place = size;
@@ -316,26 +321,26 @@ impl<'r, 'a> Lowering<'r, 'a> {
         })
     }
 
-    fn wait(&mut self, names: &[Name]) -> Result<Op, Wrong> {
+    fn wait(&mut self, names: &[Name]) -> Result<Op, LocatedProblem> {
         let pieces = names.iter().map(|name| (name.text.len() / NAME_PIECE_BYTES) as u64);
         let work = ITEM_WORK * names.len() as u64 + pieces.sum::<u64>();
         self.values.spend(work).map_err(|problem| (self.at, problem))?;
-        let requests: Result<_, Wrong> = names.iter().map(|name| self.request(name)).collect();
+        let requests: Result<_, LocatedProblem> = names.iter().map(|name| self.request(name)).collect();
         requests.map(Op::Wait)
     }
 
-    fn request(&self, name: &Name) -> Result<RequestId, Wrong> {
+    fn request(&self, name: &Name) -> Result<RequestId, LocatedProblem> {
         self.rank.request(&name.text).map_err(|problem| (name.at, problem))
     }
 
-    fn expr<'e>(&self, arg: &'e Arg) -> Result<&'e Expr, Wrong> {
+    fn expr<'e>(&self, arg: &'e Arg) -> Result<&'e Expr, LocatedProblem> {
         match arg {
             Arg::Expr(expr) => Ok(expr),
             _ => Err(self.malformed()),
         }
     }
 
-    fn malformed(&self) -> Wrong {
+    fn malformed(&self) -> LocatedProblem {
         (self.at, Problem::MalformedTree)
     }
 
@@ -352,7 +357,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
         &mut self,
         arg: &Arg,
         range: impl Fn(i64) -> Result<T, Problem>,
-    ) -> Result<T, Wrong> {
+    ) -> Result<T, LocatedProblem> {
         let expr = self.expr(arg)?;
         match self.values.value(expr)? {
             Some(value) => range(value).map_err(|problem| (expr.at, problem)),
@@ -361,7 +366,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
     }
 
     /// Notes that the value in a slot is known only when the program runs.
-    fn defer(&mut self, arg: &Arg, expr: &Expr) -> Result<(), Wrong> {
+    fn defer(&mut self, arg: &Arg, expr: &Expr) -> Result<(), LocatedProblem> {
         let slot = self.statement.args.iter().position(|other| std::ptr::eq(other, arg));
         let slot = slot.filter(|_| self.statement.verb.defers()).ok_or(self.malformed())?;
         let mut wrong = Ok(());
@@ -386,45 +391,45 @@ impl<'r, 'a> Lowering<'r, 'a> {
         Ok(())
     }
 
-    fn rank(&mut self, arg: &Arg) -> Result<u32, Wrong> {
+    fn rank(&mut self, arg: &Arg) -> Result<u32, LocatedProblem> {
         let ranks = self.values.ranks();
         self.value(arg, |value| value::rank(value, ranks))
     }
 
-    fn source(&mut self, arg: &Arg) -> Result<Source, Wrong> {
+    fn source(&mut self, arg: &Arg) -> Result<Source, LocatedProblem> {
         match arg {
             Arg::Any => Ok(Source::Any),
             one => self.rank(one).map(Source::Rank),
         }
     }
 
-    fn tag(&mut self, arg: &Arg) -> Result<u32, Wrong> {
+    fn tag(&mut self, arg: &Arg) -> Result<u32, LocatedProblem> {
         self.value(arg, value::tag)
     }
 
-    fn selector(&mut self, arg: &Arg) -> Result<TagSelector, Wrong> {
+    fn selector(&mut self, arg: &Arg) -> Result<TagSelector, LocatedProblem> {
         match arg {
             Arg::Any => Ok(TagSelector::Any),
             one => self.tag(one).map(TagSelector::Tag),
         }
     }
 
-    fn count(&mut self, arg: &Arg, what: &'static str) -> Result<u64, Wrong> {
+    fn count(&mut self, arg: &Arg, what: &'static str) -> Result<u64, LocatedProblem> {
         self.value(arg, |value| value::count(value, what))
     }
 
-    fn size(&mut self, arg: &Arg) -> Result<u64, Wrong> {
+    fn size(&mut self, arg: &Arg) -> Result<u64, LocatedProblem> {
         self.count(arg, "a size")
     }
 
-    fn displacement(&mut self, arg: &Arg) -> Result<u64, Wrong> {
+    fn displacement(&mut self, arg: &Arg) -> Result<u64, LocatedProblem> {
         match arg {
             Arg::Absent => Ok(0),
             one => self.count(one, "a displacement"),
         }
     }
 
-    fn maybe_buffer(&mut self, arg: &'a Arg, size: u64) -> Result<Option<BufferId>, Wrong> {
+    fn maybe_buffer(&mut self, arg: &'a Arg, size: u64) -> Result<Option<BufferId>, LocatedProblem> {
         match arg {
             Arg::Absent => Ok(None),
             Arg::Name(name) => self.buffer(name, size).map(Some),
@@ -432,12 +437,12 @@ impl<'r, 'a> Lowering<'r, 'a> {
         }
     }
 
-    fn buffer(&mut self, name: &'a Name, size: u64) -> Result<BufferId, Wrong> {
+    fn buffer(&mut self, name: &'a Name, size: u64) -> Result<BufferId, LocatedProblem> {
         self.rank.buffer(name, size, self.values).map_err(|problem| (name.at, problem))
     }
 
     /// A group is a set: ascending, each rank once.
-    fn group(&mut self, arg: &Arg) -> Result<Arc<[u32]>, Wrong> {
+    fn group(&mut self, arg: &Arg) -> Result<Arc<[u32]>, LocatedProblem> {
         let Arg::Group(group) = arg else { return Err(self.malformed()) };
         let mut ranks = self.values.group(group)?;
         ranks.sort_unstable();
@@ -446,6 +451,6 @@ impl<'r, 'a> Lowering<'r, 'a> {
     }
 }
 
-fn aligned(what: &'static str, value: u64, at: Span) -> Result<(), Wrong> {
+fn aligned(what: &'static str, value: u64, at: Span) -> Result<(), LocatedProblem> {
     if value.is_multiple_of(8) { Ok(()) } else { Err((at, Problem::Unaligned { what, value })) }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::values::Values;
 use crate::ids::RequestId;
-use crate::parse::Wrong;
+use crate::parse::LocatedProblem;
 use crate::problem::{Problem, clip};
 use crate::span::Span;
 use crate::verb::Verb;
@@ -150,7 +150,7 @@ impl Messages {
     }
 
     /// The `end` of the `repeat` that began last.
-    pub(super) fn end_rounds(&mut self, values: &mut Values) -> Result<(), Wrong> {
+    pub(super) fn end_rounds(&mut self, values: &mut Values) -> Result<(), LocatedProblem> {
         let Some(round) = self.rounds.pop() else { return Ok(()) };
         let uses: Vec<Use> = self.uses.drain(round.uses..).collect();
         let outer = self.rounds.last().map(|round| round.start);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::ast::{Expr, Field, Group, Operator, Tree};
 use crate::limits::{ITEM_WORK, MEMORY_MAX, WORK_MAX};
-use crate::parse::Wrong;
+use crate::parse::LocatedProblem;
 use crate::problem::Problem;
 use crate::room::Room;
 use crate::value::{self, Leaves, evaluate};
@@ -68,13 +68,13 @@ impl Values {
     }
 
     /// The value of `expr`; `None` if it depends on a message.
-    pub(super) fn value(&mut self, expr: &Expr) -> Result<Option<i64>, Wrong> {
+    pub(super) fn value(&mut self, expr: &Expr) -> Result<Option<i64>, LocatedProblem> {
         let value = evaluate(&expr.tree, self).and_then(|value| self.spend(1).map(|()| value));
         value.map_err(|problem| (expr.at, problem))
     }
 
     /// The value of `expr`, which must not depend on a message.
-    pub(super) fn number(&mut self, expr: &Expr) -> Result<i64, Wrong> {
+    pub(super) fn number(&mut self, expr: &Expr) -> Result<i64, LocatedProblem> {
         let late = (expr.at, Problem::KnownTooLate { field: Field::Source.name() });
         self.value(expr)?.ok_or(late)
     }
@@ -90,13 +90,13 @@ impl Values {
     }
 
     /// The value as an existing rank.
-    pub(super) fn rank(&mut self, expr: &Expr) -> Result<u32, Wrong> {
+    pub(super) fn rank(&mut self, expr: &Expr) -> Result<u32, LocatedProblem> {
         let value = self.number(expr)?;
         value::rank(value, self.ranks()).map_err(|problem| (expr.at, problem))
     }
 
     /// The value as a number, 0 or more; `what` is "a size" or the like.
-    pub(super) fn count(&mut self, expr: &Expr, what: &'static str) -> Result<u64, Wrong> {
+    pub(super) fn count(&mut self, expr: &Expr, what: &'static str) -> Result<u64, LocatedProblem> {
         let value = self.number(expr)?;
         value::count(value, what).map_err(|problem| (expr.at, problem))
     }
@@ -114,7 +114,7 @@ impl Values {
     }
 
     /// The ranks of a group in the order of the file, repetitions included.
-    pub(super) fn group(&mut self, group: &Group) -> Result<Vec<u32>, Wrong> {
+    pub(super) fn group(&mut self, group: &Group) -> Result<Vec<u32>, LocatedProblem> {
         let mut ranks = Vec::with_capacity(group.0.len());
         for item in &group.0 {
             self.spend(ITEM_WORK).map_err(|problem| (item.at, problem))?;

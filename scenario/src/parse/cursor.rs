@@ -5,7 +5,7 @@ use crate::room::Room;
 use crate::span::Span;
 
 /// An error, and its place.
-pub(crate) type Wrong = (Span, Problem);
+pub(crate) type LocatedProblem = (Span, Problem);
 
 /// A word or mark, and its place.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl Token<'_> {
     }
 
     /// The error that this token stands where another one was expected.
-    pub(crate) fn unexpected(&self, expected: impl Into<String>, help: Option<String>) -> Wrong {
+    pub(crate) fn unexpected(&self, expected: impl Into<String>, help: Option<String>) -> LocatedProblem {
         (self.at, Problem::Unexpected { found: self.found(), expected: expected.into(), help })
     }
 }
@@ -65,16 +65,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes room for `count` values of the tree in one piece.
-    pub(crate) fn take_list<T>(&self, count: usize) -> Result<(), Wrong> {
+    pub(crate) fn take_list<T>(&self, count: usize) -> Result<(), LocatedProblem> {
         self.room.take_list::<T>(count).map_err(|_| self.full())
     }
 
     /// Takes room for one more value of a list.
-    pub(crate) fn take_item<T>(&self) -> Result<(), Wrong> {
+    pub(crate) fn take_item<T>(&self) -> Result<(), LocatedProblem> {
         self.room.take(size_of::<T>()).map_err(|_| self.full())
     }
 
-    fn full(&self) -> Wrong {
+    fn full(&self) -> LocatedProblem {
         (self.here(), Problem::TooMuchText)
     }
 

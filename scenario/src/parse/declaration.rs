@@ -1,6 +1,6 @@
 //! Lines that are not statements of a rank: declarations, `rank`, `repeat`, `end`.
 
-use super::cursor::{Cursor, Kind, Wrong};
+use super::cursor::{Cursor, Kind, LocatedProblem};
 use super::expression::{Quantity, expression, group};
 use super::names::Names;
 use super::statement::end_of_line;
@@ -62,7 +62,11 @@ impl Keyword {
 }
 
 /// Parses the part of the line behind `keyword`.
-pub(crate) fn line(cursor: &mut Cursor<'_>, names: &mut Names, keyword: Keyword) -> Result<Item, Wrong> {
+pub(crate) fn line(
+    cursor: &mut Cursor<'_>,
+    names: &mut Names,
+    keyword: Keyword,
+) -> Result<Item, LocatedProblem> {
     let item = match keyword {
         Keyword::Scenario => Item::Title(title(cursor)?),
         Keyword::Ranks => Item::Ranks(expression(cursor, None, Quantity::Number, "a number of ranks")?),
@@ -87,7 +91,7 @@ pub(crate) fn line(cursor: &mut Cursor<'_>, names: &mut Names, keyword: Keyword)
 }
 
 /// `"TITLE"`; a `"` in it is written `\"`, a `\` is written `\\`.
-fn title(cursor: &mut Cursor<'_>) -> Result<Box<str>, Wrong> {
+fn title(cursor: &mut Cursor<'_>) -> Result<Box<str>, LocatedProblem> {
     let quote = cursor.peek();
     if !cursor.eat('"') {
         return Err(quote.unexpected("a title like \"late post\"", None));
@@ -116,7 +120,7 @@ fn title(cursor: &mut Cursor<'_>) -> Result<Box<str>, Wrong> {
     Err((quote.at, Problem::OpenTitle))
 }
 
-fn nodes(cursor: &mut Cursor<'_>) -> Result<Item, Wrong> {
+fn nodes(cursor: &mut Cursor<'_>) -> Result<Item, LocatedProblem> {
     let mut groups = vec![group(cursor, "the ranks of a node, like [0 1]")?];
     while cursor.peek().kind != Kind::End {
         if groups.len() == ITEMS_MAX {
@@ -127,7 +131,7 @@ fn nodes(cursor: &mut Cursor<'_>) -> Result<Item, Wrong> {
     Ok(Item::Nodes(groups.into_boxed_slice()))
 }
 
-fn setting(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Setting, Wrong> {
+fn setting(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Setting, LocatedProblem> {
     let mut name = names.name(cursor, "the name of an option")?;
     let mut window = None;
     if cursor.eat('.') {
@@ -148,7 +152,7 @@ fn setting(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Setting, Wrong>
     Ok(Setting { window, name, value })
 }
 
-fn expect(cursor: &mut Cursor<'_>) -> Result<Item, Wrong> {
+fn expect(cursor: &mut Cursor<'_>) -> Result<Item, LocatedProblem> {
     let token = cursor.peek();
     if token.kind == Kind::End {
         return Err(token.unexpected("the name of a check, like deadlock-freedom", None));
@@ -170,7 +174,7 @@ fn expect(cursor: &mut Cursor<'_>) -> Result<Item, Wrong> {
     Ok(Item::Expect(check))
 }
 
-fn ranks(cursor: &mut Cursor<'_>) -> Result<Ranks, Wrong> {
+fn ranks(cursor: &mut Cursor<'_>) -> Result<Ranks, LocatedProblem> {
     if cursor.eat('*') {
         return Ok(Ranks::All);
     }

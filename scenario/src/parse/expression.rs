@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::cursor::{Cursor, Kind, Token, Wrong};
+use super::cursor::{Cursor, Kind, LocatedProblem, Token};
 use super::names::Names;
 use crate::ast::{Expr, Field, Group, Operator, Tree};
 use crate::limits::{ITEMS_MAX, NESTING_MAX, OPERANDS_MAX};
@@ -50,12 +50,12 @@ pub(crate) fn expression(
     names: Option<&mut Names>,
     quantity: Quantity,
     expected: &'static str,
-) -> Result<Expr, Wrong> {
+) -> Result<Expr, LocatedProblem> {
     read(cursor, names, quantity, expected, false)
 }
 
 /// Reads `[R...]`: items are separated by blanks or commas and contain no blanks.
-pub(crate) fn group(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Group, Wrong> {
+pub(crate) fn group(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Group, LocatedProblem> {
     let open = cursor.peek();
     if !cursor.eat('[') {
         return Err(open.unexpected(expected, None));
@@ -88,7 +88,7 @@ fn read(
     quantity: Quantity,
     expected: &'static str,
     tight: bool,
-) -> Result<Expr, Wrong> {
+) -> Result<Expr, LocatedProblem> {
     let start = cursor.peek().at;
     let mut reader = ExpressionReader { cursor, names, quantity, expected, tight, depth: 0, operands: 0 };
     let tree = reader.sum()?;
@@ -111,11 +111,11 @@ struct ExpressionReader<'c, 'a> {
 }
 
 impl<'a> ExpressionReader<'_, 'a> {
-    fn sum(&mut self) -> Result<Tree, Wrong> {
+    fn sum(&mut self) -> Result<Tree, LocatedProblem> {
         self.chain(ExpressionReader::product, &[Operator::Add, Operator::Subtract])
     }
 
-    fn product(&mut self) -> Result<Tree, Wrong> {
+    fn product(&mut self) -> Result<Tree, LocatedProblem> {
         let operators = [Operator::Multiply, Operator::Divide, Operator::Remainder];
         self.chain(ExpressionReader::operand, &operators)
     }
@@ -123,9 +123,9 @@ impl<'a> ExpressionReader<'_, 'a> {
     /// Operands that `next` reads, with `operators` between them.
     fn chain(
         &mut self,
-        next: fn(&mut Self) -> Result<Tree, Wrong>,
+        next: fn(&mut Self) -> Result<Tree, LocatedProblem>,
         operators: &[Operator],
-    ) -> Result<Tree, Wrong> {
+    ) -> Result<Tree, LocatedProblem> {
         let first = next(self)?;
         let mut rest = Vec::new();
         while let Some(operator) = self.operator(operators)? {
@@ -146,7 +146,7 @@ impl<'a> ExpressionReader<'_, 'a> {
     }
 
     /// The next token, if it is one of `operators`. Behind a blank, an item of a group ends.
-    fn operator(&self, operators: &[Operator]) -> Result<Option<Operator>, Wrong> {
+    fn operator(&self, operators: &[Operator]) -> Result<Option<Operator>, LocatedProblem> {
         let token = self.cursor.peek();
         let Kind::Mark(mark) = token.kind else { return Ok(None) };
         if self.tight && token.spaced {
@@ -156,7 +156,7 @@ impl<'a> ExpressionReader<'_, 'a> {
         Ok(operators.iter().copied().find(|operator| operator.symbol() == mark))
     }
 
-    fn operand(&mut self) -> Result<Tree, Wrong> {
+    fn operand(&mut self) -> Result<Tree, LocatedProblem> {
         let token = self.cursor.peek();
         if self.tight && token.spaced && self.operands + self.depth > 0 && token.kind != Kind::End {
             return Err((token.at, Problem::BlankInItem));
@@ -187,7 +187,7 @@ impl<'a> ExpressionReader<'_, 'a> {
         }
     }
 
-    fn word(&mut self, word: &'a str, token: Token<'a>) -> Result<Tree, Wrong> {
+    fn word(&mut self, word: &'a str, token: Token<'a>) -> Result<Tree, LocatedProblem> {
         self.operands += 1;
         if self.operands > OPERANDS_MAX {
             return Err((token.at, Problem::TooManyOperands));
@@ -218,7 +218,7 @@ impl<'a> ExpressionReader<'_, 'a> {
     }
 
     /// `source(NAME)`, `tag(NAME)`.
-    fn received(&mut self, field: Field, token: Token<'a>) -> Result<Tree, Wrong> {
+    fn received(&mut self, field: Field, token: Token<'a>) -> Result<Tree, LocatedProblem> {
         self.cursor.next();
         self.cursor.next();
         let Some(names) = self.names.as_deref_mut() else {
@@ -233,7 +233,7 @@ impl<'a> ExpressionReader<'_, 'a> {
         Ok(Tree::Received(field, Box::new(name.text)))
     }
 
-    fn number(&self, word: &str, at: Span) -> Result<Tree, Wrong> {
+    fn number(&self, word: &str, at: Span) -> Result<Tree, LocatedProblem> {
         let len = word.find(|c: char| !c.is_ascii_digit()).unwrap_or(word.len());
         let (digits, unit) = word.split_at(len);
         // 2^63 itself passes: there may be a minus before it.
@@ -245,7 +245,7 @@ impl<'a> ExpressionReader<'_, 'a> {
     }
 
     /// `(X)KiB`: a unit that stands immediately behind a parenthesis.
-    fn unit_behind_parenthesis(&mut self) -> Result<Unit, Wrong> {
+    fn unit_behind_parenthesis(&mut self) -> Result<Unit, LocatedProblem> {
         let token = self.cursor.peek();
         match token.kind {
             Kind::Word(word) if !token.spaced && Unit::from_name(word).is_some() => {
@@ -256,7 +256,7 @@ impl<'a> ExpressionReader<'_, 'a> {
         }
     }
 
-    fn unit(&self, name: &str, at: Span) -> Result<Unit, Wrong> {
+    fn unit(&self, name: &str, at: Span) -> Result<Unit, LocatedProblem> {
         let expected = self.quantity.units();
         match Unit::from_name(name) {
             Some(unit) if self.quantity.takes(unit) => Ok(unit),
@@ -269,7 +269,7 @@ impl<'a> ExpressionReader<'_, 'a> {
         }
     }
 
-    fn descend(&mut self, token: Token<'_>) -> Result<(), Wrong> {
+    fn descend(&mut self, token: Token<'_>) -> Result<(), LocatedProblem> {
         self.depth += 1;
         if self.depth > NESTING_MAX {
             return Err((token.at, Problem::Nesting { what: "parentheses and minus signs" }));
@@ -281,7 +281,7 @@ impl<'a> ExpressionReader<'_, 'a> {
 }
 
 /// Fails unless `tree` is a time: `5us`, `me*5us`, `1ms+5us` are, `5` and `5us+1` are not.
-pub(crate) fn measure_time(tree: &Tree, at: Span) -> Result<(), Wrong> {
+pub(crate) fn measure_time(tree: &Tree, at: Span) -> Result<(), LocatedProblem> {
     match is_time(tree) {
         Some(true) => Ok(()),
         Some(false) => Err((at, Problem::TimeWithoutUnit)),

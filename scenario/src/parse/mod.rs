@@ -20,7 +20,7 @@ use crate::room::Room;
 use crate::span::Span;
 use crate::verb::Verb;
 
-pub(crate) use self::cursor::Wrong;
+pub(crate) use self::cursor::LocatedProblem;
 pub(crate) use self::expression::measure_time;
 
 /// Parses a file. `name` stands for the file in messages.
@@ -108,7 +108,7 @@ impl Parser {
     }
 
     /// Parses a line that is neither blank nor a comment.
-    fn said(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Wrong> {
+    fn said(&mut self, cursor: &mut Cursor<'_>) -> Result<(), LocatedProblem> {
         self.flush_remark(cursor)?;
         let first = cursor.peek().at;
         let item = self.item(cursor)?;
@@ -120,14 +120,14 @@ impl Parser {
         self.push(cursor, Line { at, item, comment })
     }
 
-    fn push(&mut self, cursor: &Cursor<'_>, line: Line) -> Result<(), Wrong> {
+    fn push(&mut self, cursor: &Cursor<'_>, line: Line) -> Result<(), LocatedProblem> {
         // The checker has two numbers for each line.
         cursor.take_item::<(Line, u32, u32)>()?;
         self.lines.push(line);
         Ok(())
     }
 
-    fn item(&mut self, cursor: &mut Cursor<'_>) -> Result<Item, Wrong> {
+    fn item(&mut self, cursor: &mut Cursor<'_>) -> Result<Item, LocatedProblem> {
         let prefix = statement::prefix(cursor, &mut self.names)?;
         let token = cursor.next();
         let Kind::Word(word) = token.kind else {
@@ -157,7 +157,7 @@ impl Parser {
     }
 
     /// Checks that blocks and `repeat`s pair, whether or not the line is right otherwise.
-    fn place(&mut self, keyword: Keyword, at: Span) -> Result<(), Wrong> {
+    fn place(&mut self, keyword: Keyword, at: Span) -> Result<(), LocatedProblem> {
         let word = keyword.name();
         match keyword {
             Keyword::Repeat | Keyword::End if !self.in_block => {
@@ -202,7 +202,7 @@ impl Parser {
         }
     }
 
-    fn flush_remark(&mut self, cursor: &Cursor<'_>) -> Result<(), Wrong> {
+    fn flush_remark(&mut self, cursor: &Cursor<'_>) -> Result<(), LocatedProblem> {
         let Some(run) = self.remark.take() else { return Ok(()) };
         cursor.take_list::<u8>(run.len())?;
         let item = Item::Remark(run.into_boxed_str());

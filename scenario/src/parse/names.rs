@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::cursor::{Cursor, Kind, Wrong};
+use super::cursor::{Cursor, Kind, LocatedProblem};
 use crate::ast::Name;
 use crate::limits::NAME_BYTES_MAX;
 use crate::problem::Problem;
@@ -15,7 +15,7 @@ pub(crate) struct Names {
 
 impl Names {
     /// Takes the name that stands next; `expected` is what it would name.
-    pub(crate) fn name(&mut self, cursor: &mut Cursor<'_>, expected: &str) -> Result<Name, Wrong> {
+    pub(crate) fn name(&mut self, cursor: &mut Cursor<'_>, expected: &str) -> Result<Name, LocatedProblem> {
         let token = cursor.peek();
         let Kind::Word(word) = token.kind else {
             return Err(token.unexpected(expected, hint(token.kind)));

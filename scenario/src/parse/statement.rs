@@ -1,6 +1,6 @@
 //! Statements of a rank: label, request, keyword, and the content of its slots.
 
-use super::cursor::{Cursor, Kind, Token, Wrong};
+use super::cursor::{Cursor, Kind, LocatedProblem, Token};
 use super::expression::{Quantity, expression, group};
 use super::names::Names;
 use crate::ast::{Arg, Name, Statement};
@@ -16,8 +16,8 @@ pub(crate) struct Prefix {
 }
 
 /// Parses `LABEL:` and `NAME =`, if they are there.
-pub(crate) fn prefix(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Prefix, Wrong> {
-    let mut before = |mark| -> Result<_, Wrong> {
+pub(crate) fn prefix(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Prefix, LocatedProblem> {
+    let mut before = |mark| -> Result<_, LocatedProblem> {
         let mut ahead = cursor.clone();
         let word = ahead.next();
         if !matches!(word.kind, Kind::Word(_)) || !ahead.eat(mark) {
@@ -42,7 +42,7 @@ pub(crate) fn statement(
     names: &mut Names,
     prefix: Prefix,
     verb: Verb,
-) -> Result<Statement, Wrong> {
+) -> Result<Statement, LocatedProblem> {
     if let Some(bind) = prefix.bind.as_ref().filter(|_| !verb.binds()) {
         let expected = match verb.i_form() {
             Some(i_form) => format!("`{}`, or no `{} =`", i_form.name(), bind.text),
@@ -72,7 +72,7 @@ pub(crate) fn statement(
 }
 
 /// Parses the content of one slot, behind its word.
-fn value(cursor: &mut Cursor<'_>, names: &mut Names, verb: Verb, slot: &Slot) -> Result<Arg, Wrong> {
+fn value(cursor: &mut Cursor<'_>, names: &mut Names, verb: Verb, slot: &Slot) -> Result<Arg, LocatedProblem> {
     let expected = slot.holds.expected();
     let token = cursor.peek();
     let quantity = match slot.holds {
@@ -94,7 +94,7 @@ fn value(cursor: &mut Cursor<'_>, names: &mut Names, verb: Verb, slot: &Slot) ->
     Ok(Arg::Expr(expression(cursor, names, quantity, expected)?))
 }
 
-fn lock_mode(cursor: &mut Cursor<'_>) -> Result<Arg, Wrong> {
+fn lock_mode(cursor: &mut Cursor<'_>) -> Result<Arg, LocatedProblem> {
     let token = cursor.next();
     match token.kind {
         Kind::Word("shared") => Ok(Arg::Shared),
@@ -108,7 +108,7 @@ fn lock_mode(cursor: &mut Cursor<'_>) -> Result<Arg, Wrong> {
 }
 
 /// `all`, or names up to the end of the line.
-fn requests(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Arg, Wrong> {
+fn requests(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Arg, LocatedProblem> {
     if cursor.eat_word("all") {
         return Ok(Arg::All);
     }
@@ -128,7 +128,7 @@ fn requests(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Arg, Wrong> {
     Ok(Arg::Names(list.into_boxed_slice()))
 }
 
-fn missing_word(token: Token<'_>, verb: Verb, slot: &Slot) -> Wrong {
+fn missing_word(token: Token<'_>, verb: Verb, slot: &Slot) -> LocatedProblem {
     let meant = match token.kind {
         Kind::Word(word) => did_you_mean(word, [slot.word]),
         _ => None,
@@ -144,7 +144,11 @@ fn missing_word(token: Token<'_>, verb: Verb, slot: &Slot) -> Wrong {
 }
 
 /// Expects the end of the line. `left_out` has the words that could have stood here.
-pub(crate) fn end_of_line(cursor: &Cursor<'_>, left_out: &[&str], verb: Option<Verb>) -> Result<(), Wrong> {
+pub(crate) fn end_of_line(
+    cursor: &Cursor<'_>,
+    left_out: &[&str],
+    verb: Option<Verb>,
+) -> Result<(), LocatedProblem> {
     let token = cursor.peek();
     let word = match token.kind {
         Kind::End => return Ok(()),

@@ -369,7 +369,7 @@ impl Device {
         unsafe { BorrowedFd::borrow_raw((*self.context).async_fd) }
     }
 
-    /// The next thing that the device has to say; `None` if there is none, or none any more: whoever shares an open device
+    /// The next thing that the device has to say; `None` if there is none, or no further one will come: a rank that shares an open device
     /// listens to it, and one of them hears.
     pub(crate) fn event(&self) -> Option<DeviceEvent> {
         let mut event = MaybeUninit::<sys::ibv_async_event>::zeroed();

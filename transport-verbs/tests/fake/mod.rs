@@ -1,4 +1,4 @@
-//! An adapter that is none: the functions of libibverbs, over the memory of this process.
+//! A fake adapter: the functions of libibverbs, over the memory of this process.
 //!
 //! A program that has this module is linked with these functions instead of those of the library, as what a program defines
 //! comes before what its libraries do. So the transport in it is the one that is shipped, and needs no device.

@@ -38,7 +38,7 @@ pub(super) struct Told {
     pub(super) pair: *mut sys::ibv_qp,
 }
 
-/// What wakes who waits for completions.
+/// Wakes the threads that wait for completions.
 #[repr(C)]
 pub(super) struct Channel {
     pub(super) base: sys::ibv_comp_channel,
@@ -95,7 +95,7 @@ pub(super) struct Pair {
     pub(super) way: Option<Way>,
     /// The own port, counted from 1.
     pub(super) port: u8,
-    /// Work requests that there is room for.
+    /// The capacity in work requests.
     pub(super) depth: u32,
     /// Bytes that it takes into a work request.
     pub(super) inline: u32,
@@ -124,7 +124,7 @@ pub(super) fn make<T>(object: T) -> *mut T {
 
 /// An object, known by how it begins.
 pub(super) fn object<'a, T>(base: *mut impl Sized) -> &'a mut T {
-    // SAFETY: whoever calls these functions hands back what they were given, of the kind that they were given, and only
+    // SAFETY: the callers of these functions hand back what they were given, of the kind that they were given, and only
     // before its end. All look at objects while they hold the lock of the world, and at one only as long as at no other
     // under the same name.
     unsafe { &mut *base.cast::<T>() }
@@ -209,7 +209,7 @@ impl Bell {
         rustix::io::write(&self.0, &1_u64.to_ne_bytes()).expect("it can be rung");
     }
 
-    /// Itself, for who waits while others may change the object that it belongs to.
+    /// Itself, for a thread that waits while others may change the object that it belongs to.
     pub(super) fn share(&self) -> Self {
         Self(self.0.try_clone().expect("there are descriptors"))
     }

@@ -398,7 +398,7 @@ fn atomic(request: &sys::ibv_send_wr) -> Option<()> {
     let piece = unsafe { &*request.sg_list };
     let word = std::ptr::with_exposed_provenance_mut::<u64>(atomic.remote_addr as usize);
     let result = std::ptr::with_exposed_provenance_mut::<u64>(piece.addr as usize);
-    // SAFETY: whoever posts a request says that both are valid until its completion is taken; both are aligned.
+    // SAFETY: the one that posts a request says that both are valid until its completion is taken; both are aligned.
     unsafe {
         let found = word.read();
         if request.opcode == sys::ibv_wr_opcode::IBV_WR_ATOMIC_FETCH_AND_ADD {
@@ -428,7 +428,7 @@ fn gather(request: &sys::ibv_send_wr, buffer: Buffer, header: usize) -> Option<u
         if len + count > buffer.len {
             return None;
         }
-        // SAFETY: whoever posts a request, or a buffer, says that it is of valid memory until its completion is taken,
+        // SAFETY: the one that posts a request, or a buffer, says that it is of valid memory until its completion is taken,
         // and it fits.
         unsafe { buffer.start.add(len).copy_from_nonoverlapping(from, count) };
         len += count;

@@ -25,7 +25,7 @@ mod tell;
 mod usage;
 
 pub use self::report::{Departure, Gap, ReplayProgress, ReplayReport, ReplayVerdict, Why};
-pub use self::usage::{CallSite, CollectiveCall, Misuse};
+pub use self::usage::{CallSite, CollectiveCall, MpiUsageError};
 
 use self::player::{Player, Stop};
 use self::usage::Usage;
@@ -152,7 +152,7 @@ impl Replay {
 
     /// Calls of the program that MPI forbids. Messages that were not received are known only if the whole trace was
     /// followed, not if the job has left the model.
-    fn misuses(self, departed: bool) -> Vec<Misuse> {
+    fn misuses(self, departed: bool) -> Vec<MpiUsageError> {
         let Self { players, network, usage } = self;
         let players = players.iter().filter(|_| !departed);
         usage.end(players.flat_map(|player| player.left_behind(&network)))

@@ -1,6 +1,6 @@
 //! The report of a replay.
 
-use super::usage::{CallSite, Misuse};
+use super::usage::{CallSite, MpiUsageError};
 use serde::Serialize;
 
 /// How far a replay is.
@@ -34,7 +34,7 @@ pub struct ReplayReport {
     /// What could not be followed to its end.
     pub gaps: Vec<Gap>,
     /// What the program did that MPI forbids, whatever the model thinks of it.
-    pub misuses: Vec<Misuse>,
+    pub misuses: Vec<MpiUsageError>,
 }
 
 /// Whether the model allows what a trace says.

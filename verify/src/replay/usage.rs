@@ -21,7 +21,7 @@ const STREAMS: usize = 1024;
 /// What MPI forbids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Misuse {
+pub enum MpiUsageError {
     /// Two members of a communicator have called different collectives, as their n-th. Only the first such
     /// collective of a communicator is told: what follows it need not match any more.
     Collectives {
@@ -82,7 +82,7 @@ impl fmt::Display for CallSite {
     }
 }
 
-impl fmt::Display for Misuse {
+impl fmt::Display for MpiUsageError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Collectives { communicator, calls: [one, other] } => {
@@ -145,7 +145,7 @@ pub(super) struct Usage {
     sends: HashMap<Stream, VecDeque<CallSite>>,
     /// With so many streams, those whose messages were received are forgotten.
     most: usize,
-    misuses: Vec<Misuse>,
+    misuses: Vec<MpiUsageError>,
 }
 
 impl Usage {
@@ -219,7 +219,7 @@ impl Usage {
                 place: place.clone(),
             };
             let calls = [told(*first, *expected, there), told(rank, signature, place)];
-            self.misuses.push(Misuse::Collectives { communicator: number, calls });
+            self.misuses.push(MpiUsageError::Collectives { communicator: number, calls });
         }
         while calls.open.front().is_some_and(|(.., come)| *come >= members.len()) {
             calls.open.pop_front();
@@ -228,7 +228,7 @@ impl Usage {
     }
 
     /// All misuses, with the messages that ranks have left behind: their receivers, envelopes and lengths.
-    pub(super) fn end(mut self, left: impl Iterator<Item = (RankId, Envelope, u64)>) -> Vec<Misuse> {
+    pub(super) fn end(mut self, left: impl Iterator<Item = (RankId, Envelope, u64)>) -> Vec<MpiUsageError> {
         let mut streams: BTreeMap<Stream, (u64, u64)> = BTreeMap::new();
         for (to, Envelope { source, tag, context }, bytes) in left {
             streams.entry((source, to, context, tag)).or_insert((bytes, 0)).1 += 1;
@@ -238,7 +238,15 @@ impl Usage {
             let places = self.sends.get(&stream);
             let first = places.and_then(|places| places.get(places.len().checked_sub(count as usize)?));
             let (communicator, place) = (context / 2, first.cloned().unwrap_or_default());
-            self.misuses.push(Misuse::NotReceived { from, to, tag, communicator, bytes, count, place });
+            self.misuses.push(MpiUsageError::NotReceived {
+                from,
+                to,
+                tag,
+                communicator,
+                bytes,
+                count,
+                place,
+            });
         }
         self.misuses
     }
@@ -269,7 +277,7 @@ mod tests {
         }
         let left = left(7);
         let misuses = usage.end([(left.0, left.1, 8)].into_iter());
-        let [Misuse::NotReceived { tag: 7, count: 1, place, .. }] = &misuses[..] else {
+        let [MpiUsageError::NotReceived { tag: 7, count: 1, place, .. }] = &misuses[..] else {
             panic!("{misuses:?}")
         };
         assert_eq!(place.line, Some(8));

@@ -3,7 +3,7 @@
 use crate::pair::{Pair, Place, parts, receive, replay_of, replayed, send, trace};
 use carrousel_rank::{Context, Direction, Event, RankId};
 use carrousel_trace::TraceEnd;
-use carrousel_verify::replay::{Misuse, ReplayVerdict};
+use carrousel_verify::replay::{MpiUsageError, ReplayVerdict};
 use std::collections::VecDeque;
 
 /// Whichever of the two has the lower number: the parts are gone through in that order.
@@ -110,7 +110,7 @@ fn a_message_that_is_left_is_told_however_many_tags_there_are() {
     }
     pair.ranks.iter_mut().for_each(|(_, recorder)| recorder.end(TraceEnd::Finalized));
     let report = replayed(&place).expect("it is a trace");
-    let [Misuse::NotReceived { tag: 3, count: 1, place, .. }] = &report.misuses[..] else {
+    let [MpiUsageError::NotReceived { tag: 3, count: 1, place, .. }] = &report.misuses[..] else {
         panic!("{:?}", report.misuses)
     };
     assert_eq!((report.verdict, place.line), (ReplayVerdict::Allowed, Some(13)));

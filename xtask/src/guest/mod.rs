@@ -129,7 +129,7 @@ pub(crate) fn run(guest: &Guest) -> ExitCode {
     };
     let done = run.job().and_then(|job| {
         Host::prepare()?.run(&job, &mut |line| {
-            // A reader who has left does not change how the command ends.
+            // A reader that has left does not change how the command ends.
             let _ = writeln!(std::io::stdout(), "{line}");
         })
     });

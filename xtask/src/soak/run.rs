@@ -82,7 +82,7 @@ pub(super) struct JobEnd {
     pub(super) status: Option<ExitStatus>,
     pub(super) reports: Vec<RankReport>,
     pub(super) stderr: String,
-    /// Errors that are none of the job's.
+    /// Errors of something other than the job.
     pub(super) wrong: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use carrousel_matching::{Context, Handle, Pattern, RankId, Source};
 use carrousel_rendezvous::{Blockers, Candidate, Packet, Protocol, ReceiveSide, Rtr, RtrId};
 
 /// Only so many of the oldest receives are announced, however many are posted: those behind them get their turn
-/// before their messages are due, and who has posted a hundred thousand does not look at all of them again and again.
+/// before their messages are due, and a rank that has posted a hundred thousand does not look at all of them again and again.
 pub const ANNOUNCED_FROM: usize = 64;
 
 /// A receive that may be announced now.

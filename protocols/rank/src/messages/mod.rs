@@ -21,7 +21,9 @@ use self::flows::Flows;
 use self::requests::Requests;
 use self::state::{State, owner};
 use crate::communicators::Communicators;
-use crate::{Arrived, Failure, Options, ProtocolError, Sink, Speculation, Status, UsageError, Work, Wrong};
+use crate::{
+    Arrived, Failure, Options, PacketError, ProtocolError, Sink, Speculation, Status, UsageError, Work,
+};
 use alloc::vec::Vec;
 use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, Posted, RankId, Source, Unexpected,
@@ -199,7 +201,7 @@ impl<P: Protocol> Messages<P> {
         if communicators.has_lost_any() {
             Ok(())
         } else {
-            Err(ProtocolError { peer: communicators.me(), wrong: Wrong::Request(request) })
+            Err(ProtocolError { peer: communicators.me(), wrong: PacketError::Request(request) })
         }
     }
 

@@ -6,7 +6,7 @@ use super::flows::Flow;
 use super::receiving::{is_kept, received};
 use super::state::State;
 use crate::communicators::Communicators;
-use crate::{Failure, Kept, Read, Sink, Status, Transfer, Work, Write, Wrong};
+use crate::{Failure, Kept, PacketError, Read, Sink, Status, Transfer, Work, Write};
 use carrousel_matching::{Context, Envelope, Handle, RankId, Source};
 use carrousel_rendezvous::{
     Fate, Hint, Memory, Packet, Protocol, ReceiveSide, Release, RtrId, SendSide, Unmark, Violation,
@@ -20,9 +20,9 @@ impl<P: Protocol> Messages<P> {
         packet: &Packet,
         communicators: &Communicators,
         out: &mut impl Sink,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), PacketError> {
         if !communicators.has(from) {
-            return Err(Wrong::Peer);
+            return Err(PacketError::Peer);
         }
         match *packet {
             Packet::Eager { tag, data: None, len } => {
@@ -46,7 +46,7 @@ impl<P: Protocol> Messages<P> {
         packet: &Packet,
         communicators: &Communicators,
         out: &mut impl Sink,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), PacketError> {
         let envelope = |tag| Envelope { source: from, tag, context };
         match *packet {
             // Nobody announces the receives of a collective.
@@ -57,14 +57,14 @@ impl<P: Protocol> Messages<P> {
             | Packet::CancelAck { .. }
                 if context.is_collective() =>
             {
-                Err(Wrong::Context)
+                Err(PacketError::Context)
             }
             // Those of most messages do not come here.
             Packet::Eager { tag, data, len } => {
                 self.eager(envelope(tag), data, len, out);
                 Ok(())
             }
-            Packet::Ack { .. } => Err(Wrong::Context),
+            Packet::Ack { .. } => Err(PacketError::Context),
             Packet::Rts { tag, data, len, send, memory, hint } => {
                 self.rts(envelope(tag), &Offer { send, data, len, memory }, hint, communicators, out);
                 Ok(())
@@ -77,7 +77,7 @@ impl<P: Protocol> Messages<P> {
                     self.over(receive, status, out);
                     Ok(())
                 }
-                _ => Err(Wrong::Request(receive)),
+                _ => Err(PacketError::Request(receive)),
             },
             Packet::CancelAck { rtr } => {
                 let asked = |request: Handle| matches!(self.requests.get(request), Some(State::Posted { asked: Some(asked) }) if *asked == rtr);
@@ -114,7 +114,7 @@ impl<P: Protocol> Messages<P> {
             Packet::Cts { send, receive, len, memory } => {
                 let (offered, source) = self.offered(send, from, context)?;
                 if len > offered {
-                    return Err(Wrong::Length(send));
+                    return Err(PacketError::Length(send));
                 }
                 self.requests.set_any(send, State::Writing { to: from, context, len: offered, then: None });
                 let notice = Some(Packet::Atp { receive });
@@ -131,12 +131,12 @@ impl<P: Protocol> Messages<P> {
     }
 
     /// The message that `send` offers to `peer` in the communicator `here`: its length and memory.
-    fn offered(&self, send: Handle, peer: RankId, here: Context) -> Result<(u64, Memory), Wrong> {
+    fn offered(&self, send: Handle, peer: RankId, here: Context) -> Result<(u64, Memory), PacketError> {
         match self.requests.get(send) {
             Some(State::Offered { to, context, len, memory }) if (*to, *context) == (peer, here) => {
                 Ok((*len, *memory))
             }
-            _ => Err(Wrong::Request(send)),
+            _ => Err(PacketError::Request(send)),
         }
     }
 
@@ -274,21 +274,21 @@ impl<P: Protocol> Messages<P> {
     }
 
     /// The receive that a write of the peer has gone, or is going, into.
-    fn written_into(&mut self, envelope: &Envelope, rtr: RtrId, len: u64) -> Result<Posting, Wrong> {
+    fn written_into(&mut self, envelope: &Envelope, rtr: RtrId, len: u64) -> Result<Posting, PacketError> {
         let first = self.posted.first(envelope).map(|posting| posting.request);
         let named = self.posted.get(rtr.receive).filter(|(pattern, _)| pattern.context == envelope.context);
-        let Some((_, posting)) = named else { return Err(Wrong::Request(rtr.receive)) };
+        let Some((_, posting)) = named else { return Err(PacketError::Request(rtr.receive)) };
         // The buffer of a receive that a later one's RTR announced is not known to the peer.
         if posting.rtr.is_none_or(|own| own.receive != rtr.receive) {
-            return Err(Wrong::Request(rtr.receive));
+            return Err(PacketError::Request(rtr.receive));
         }
         if len > posting.len {
-            return Err(Wrong::Length(rtr.receive));
+            return Err(PacketError::Length(rtr.receive));
         }
         if P::WRITE_IS_FIRST_MATCH && first != Some(rtr.receive) {
-            return Err(Wrong::NotFirstMatch(rtr.receive));
+            return Err(PacketError::NotFirstMatch(rtr.receive));
         }
-        self.posted.take(rtr.receive).ok_or(Wrong::Request(rtr.receive))
+        self.posted.take(rtr.receive).ok_or(PacketError::Request(rtr.receive))
     }
 
     /// FIN: the data is there.
@@ -299,7 +299,7 @@ impl<P: Protocol> Messages<P> {
         data: Option<u64>,
         len: u64,
         out: &mut impl Sink,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), PacketError> {
         let (request, status) = self.match_write(envelope, rtr, data, len, out)?;
         self.complete(request, status, out);
         Ok(())
@@ -313,7 +313,7 @@ impl<P: Protocol> Messages<P> {
         data: Option<u64>,
         len: u64,
         out: &mut impl Sink,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), PacketError> {
         let (request, status) = self.match_write(envelope, rtr, data, len, out)?;
         self.requests.set(request, State::Filling { from: envelope.source, status });
         Ok(())
@@ -327,7 +327,7 @@ impl<P: Protocol> Messages<P> {
         data: Option<u64>,
         len: u64,
         out: &mut impl Sink,
-    ) -> Result<(Handle, Status), Wrong> {
+    ) -> Result<(Handle, Status), PacketError> {
         let posting = self.written_into(&envelope, rtr, len)?;
         let adaptation = self.adaptation();
         self.arrived(&envelope, out).matched(&posting, envelope.tag, Fate::Used, true, adaptation);

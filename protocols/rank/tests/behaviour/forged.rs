@@ -25,7 +25,7 @@ const MEMORY: Memory = Memory { address: 0, key: 0 };
 const UNKNOWN: Handle = Handle { index: 9, generation: 3 };
 
 /// Asserts that rank 0 refuses `packet` of rank 1, asks for nothing and changes nothing.
-fn refused<P: Protocol>(pair: &mut Pair<P>, packet: Packet, wrong: Wrong) {
+fn refused<P: Protocol>(pair: &mut Pair<P>, packet: Packet, wrong: PacketError) {
     refused_from(pair, RankId(1), Context::MESSAGES, packet, wrong);
 }
 
@@ -34,7 +34,7 @@ fn refused_from<P: Protocol>(
     from: RankId,
     context: Context,
     packet: Packet,
-    wrong: Wrong,
+    wrong: PacketError,
 ) {
     pair.told();
     let before = pair.ranks[0].clone();
@@ -60,13 +60,13 @@ fn a_write_goes_to_the_first_receive_that_matches<P: Protocol>() {
     let second = pair.receive(0, from(1), tag(5), LARGE);
     let other = pair.receive(0, from(1), tag(6), LARGE);
     for packet in writes(second, 5, 8) {
-        refused(&mut pair, packet, Wrong::NotFirstMatch(second));
+        refused(&mut pair, packet, PacketError::NotFirstMatch(second));
     }
     for packet in writes(other, 5, 8) {
-        refused(&mut pair, packet, Wrong::NotFirstMatch(other));
+        refused(&mut pair, packet, PacketError::NotFirstMatch(other));
     }
     for packet in writes(first, 7, 8) {
-        refused(&mut pair, packet, Wrong::NotFirstMatch(first));
+        refused(&mut pair, packet, PacketError::NotFirstMatch(first));
     }
     // The rank is as good as before.
     pair.run();
@@ -87,14 +87,14 @@ fn a_write_needs_an_announced_receive_that_waits<P: Protocol>() {
     let send = pair.send(0, 1, 7, &bytes(LARGE, 1));
     for receive in [complete, small, any, send, UNKNOWN] {
         for packet in writes(receive, 5, 8) {
-            refused(&mut pair, packet, Wrong::Request(receive));
+            refused(&mut pair, packet, PacketError::Request(receive));
         }
     }
     // A receive that another one's RTR announced, without its buffer.
     let ahead = pair.receive(0, from(1), tag(8), SMALL);
     pair.receive(0, from(1), tag(8), LARGE);
     for packet in writes(ahead, 8, 8) {
-        refused(&mut pair, packet, Wrong::Request(ahead));
+        refused(&mut pair, packet, PacketError::Request(ahead));
     }
 }
 
@@ -103,7 +103,7 @@ fn a_write_past_the_end_is_refused<P: Protocol>() {
     let receive = pair.receive(0, from(1), tag(5), LARGE);
     for len in [LARGE as u64 + 1, u64::MAX] {
         for packet in writes(receive, 5, len) {
-            refused(&mut pair, packet, Wrong::Length(receive));
+            refused(&mut pair, packet, PacketError::Length(receive));
         }
     }
 }
@@ -121,13 +121,13 @@ fn an_answer_needs_a_message_that_was_offered<P: Protocol>() {
     let receive = pair.receive(0, from(1), tag(5), LARGE);
     for send in [eager, other, to_self, receive, UNKNOWN] {
         for packet in answers(send, 8) {
-            refused(&mut pair, packet, Wrong::Request(send));
+            refused(&mut pair, packet, PacketError::Request(send));
         }
     }
     let send = pair.send(0, 1, 5, &bytes(LARGE, 2));
     assert_eq!(pair.forge(1, 0, Packet::Ats { send }), Ok(()));
     for packet in answers(send, 8) {
-        refused(&mut pair, packet, Wrong::Request(send));
+        refused(&mut pair, packet, PacketError::Request(send));
     }
 }
 
@@ -135,7 +135,7 @@ fn a_write_longer_than_the_message_is_not_cleared<P: Protocol>() {
     let mut pair = Pair::<P>::new();
     let send = pair.send(0, 1, 5, &bytes(LARGE, 1));
     let clear = Packet::Cts { send, receive: UNKNOWN, len: LARGE as u64 + 1, memory: MEMORY };
-    refused(&mut pair, clear, Wrong::Length(send));
+    refused(&mut pair, clear, PacketError::Length(send));
 }
 
 fn nothing_is_filled_unasked<P: Protocol>() {
@@ -145,12 +145,12 @@ fn nothing_is_filled_unasked<P: Protocol>() {
     pair.run();
     let reading = pair.receive(0, from(1), tag(6), LARGE);
     for receive in [announced, reading, UNKNOWN] {
-        refused(&mut pair, Packet::Atp { receive }, Wrong::Request(receive));
+        refused(&mut pair, Packet::Atp { receive }, PacketError::Request(receive));
     }
 }
 
 fn announcements_stay_within_the_limit<P: Protocol>() {
-    let wrong = Wrong::History(Violation::TooManyLines);
+    let wrong = PacketError::History(Violation::TooManyLines);
     let mut pair = Pair::<P>::with(2, &Options { rtr_limit: 3, ..options() });
     refused(&mut pair, rtr_packet(UNKNOWN, 0, 3), wrong);
     refused(&mut pair, rtr_packet(UNKNOWN, 0, u16::MAX), wrong);
@@ -164,14 +164,14 @@ fn announcements_stay_within_the_limit<P: Protocol>() {
 fn a_receive_is_announced_once<P: Protocol>() {
     let mut pair = Pair::<P>::new();
     assert_eq!(pair.forge(1, 0, rtr_packet(UNKNOWN, 0, 0)), Ok(()));
-    let wrong = Wrong::History(Violation::AnnouncedTwice { receive: UNKNOWN });
+    let wrong = PacketError::History(Violation::AnnouncedTwice { receive: UNKNOWN });
     refused(&mut pair, rtr_packet(UNKNOWN, 0, 0), wrong);
 }
 
 /// Under the mirror rules, what has been seen is part of the protocol.
 #[test]
 fn nothing_is_seen_before_it_is_sent() {
-    let too_much = |seen, sent| Wrong::History(Violation::SeenTooMuch { seen, sent });
+    let too_much = |seen, sent| PacketError::History(Violation::SeenTooMuch { seen, sent });
     let mut pair = Pair::<Mirror>::new();
     for (sent, seen) in [(0, 1), (1, 2), (2, 1 << 31), (3, 1 << 30)] {
         refused(&mut pair, Packet::Ack { seen, taken: 0 }, too_much(seen, sent));
@@ -197,7 +197,7 @@ fn a_packet_comes_from_a_peer_in_a_communicator<P: Protocol>() {
     let receive = pair.receive(0, from(1), tag(5), LARGE);
     for packet in some_packets(receive) {
         for peer in [2, u32::MAX] {
-            refused_from(&mut pair, RankId(peer), Context::MESSAGES, packet, Wrong::Peer);
+            refused_from(&mut pair, RankId(peer), Context::MESSAGES, packet, PacketError::Peer);
         }
     }
 }
@@ -207,10 +207,10 @@ fn what_is_right_in_one_communicator_is_not_in_another<P: Protocol>() {
     let receive = pair.receive(0, from(1), tag(5), LARGE);
     let send = pair.send(0, 1, 7, &bytes(LARGE, 1));
     for packet in writes(receive, 5, 8) {
-        refused_from(&mut pair, RankId(1), Context(2), packet, Wrong::Request(receive));
+        refused_from(&mut pair, RankId(1), Context(2), packet, PacketError::Request(receive));
     }
     for packet in answers(send, 8) {
-        refused_from(&mut pair, RankId(1), Context(2), packet, Wrong::Request(send));
+        refused_from(&mut pair, RankId(1), Context(2), packet, PacketError::Request(send));
     }
 }
 
@@ -222,7 +222,7 @@ fn nothing_is_announced_in_the_collective_context<P: Protocol>() {
     let mut packets = vec![rtr_packet(UNKNOWN, 0, 0), Packet::Cancel { rtr }, Packet::CancelAck { rtr }];
     packets.extend(writes(receive, 5, 8));
     for packet in packets {
-        refused_from(&mut pair, RankId(1), Context::COLLECTIVES, packet, Wrong::Context);
+        refused_from(&mut pair, RankId(1), Context::COLLECTIVES, packet, PacketError::Context);
     }
     assert!(!pair.is_complete(0, barrier));
 }
@@ -237,13 +237,19 @@ fn an_answer_to_a_round_needs_a_message_of_it<P: Protocol>() {
     let of_round = |bits: u32| Handle { index: own.index | bits, ..own };
     for (peer, request) in [(2, of_round(send)), (1, of_round(receive)), (1, own), (1, UNKNOWN)] {
         for packet in answers(request, 8) {
-            refused_from(&mut pair, RankId(peer), Context::COLLECTIVES, packet, Wrong::Request(request));
+            refused_from(
+                &mut pair,
+                RankId(peer),
+                Context::COLLECTIVES,
+                packet,
+                PacketError::Request(request),
+            );
         }
         let filled = Packet::Atp { receive: request };
-        refused_from(&mut pair, RankId(peer), Context::COLLECTIVES, filled, Wrong::Request(request));
+        refused_from(&mut pair, RankId(peer), Context::COLLECTIVES, filled, PacketError::Request(request));
     }
     for packet in answers(of_round(send), 8) {
-        refused_from(&mut pair, RankId(1), Context::MESSAGES, packet, Wrong::Request(of_round(send)));
+        refused_from(&mut pair, RankId(1), Context::MESSAGES, packet, PacketError::Request(of_round(send)));
     }
     // What belongs to a collective is nothing that the application could ask about.
     for request in [of_round(send), of_round(receive)] {
@@ -260,7 +266,7 @@ fn nobody_answers_for_another_rank<P: Protocol>() {
     let mut pair = Pair::<P>::with(3, &options()).announce(true);
     let receive = pair.receive(0, from(1), tag(5), LARGE);
     for packet in writes(receive, 5, 8) {
-        refused_from(&mut pair, RankId(2), Context::MESSAGES, packet, Wrong::NotFirstMatch(receive));
+        refused_from(&mut pair, RankId(2), Context::MESSAGES, packet, PacketError::NotFirstMatch(receive));
     }
     pair.call(0, Call::Cancel(receive)).expect("it is a receive");
     let rtr = RtrId { receive, index: 0 };
