@@ -37,8 +37,8 @@ fn every_broken_transport_is_found() {
     let cases = [
         (Fault::Overtake, "bursts of sends", "Order"),
         (Fault::NoticeFirst, "writes of every size", "DataMissing"),
-        (Fault::LosePacket, "both lanes", "Order"),
-        (Fault::RepeatPacket, "both lanes", "ReportedTwice"),
+        (Fault::LosePacket, "both directions", "Order"),
+        (Fault::RepeatPacket, "both directions", "ReportedTwice"),
         (Fault::ChangeData, "sends of every size", "Changed"),
         (Fault::KeepNoCopy, "sends of every size", "Changed"),
         (Fault::Tear, "writes of every size", "DataMissing"),
@@ -54,8 +54,8 @@ fn every_broken_transport_is_found() {
         (Fault::LoseCompletion, "many outstanding", "Completions"),
         (Fault::RepeatCompletion, "many outstanding", "ReportedTwice"),
         (Fault::SwapCompletions, "writes over writes", "Completions"),
-        (Fault::InventPacket, "both lanes", "Foreign"),
-        (Fault::LoseLivingPeer, "both lanes", "FalseLoss"),
+        (Fault::InventPacket, "both directions", "Foreign"),
+        (Fault::LoseLivingPeer, "both directions", "FalseLoss"),
         (Fault::DelayAtomic, "tickets", "Order"),
         (Fault::DelayAtomic, "words one behind the other", "Order"),
         (Fault::AtomicFirst, "atomics on what was written", "Order"),
@@ -81,7 +81,7 @@ fn every_broken_transport_is_found() {
 
 #[test]
 fn the_last_packet_is_missed_if_it_is_lost() {
-    let mut plan = plan("both lanes");
+    let mut plan = plan("both directions");
     plan.steps[0].truncate(1);
     plan.steps[1].clear();
     assert_eq!(kind(&check(&plan, &run(&plan, Fault::LosePacket, 0, None))), "NotReported");

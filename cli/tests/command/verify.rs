@@ -181,7 +181,10 @@ fn a_rule_can_be_switched_off() {
         .run("verify ring.scn --without EAGER_TAKES_ANNOUNCEMENT")
         .status(0)
         .says("without EAGER_TAKES_ANNOUNCEMENT");
-    place.run("verify ring.scn --without EAGER_TAKES_LINES").status(2).complains("EAGER_TAKES_ANNOUNCEMENT`");
+    place
+        .run("verify ring.scn --without EAGER_TAKES_ANNOUNCEMENTS")
+        .status(2)
+        .complains("EAGER_TAKES_ANNOUNCEMENT`");
     place.run("verify ring.scn --protocol published").status(0).says("published rules");
     place.run("verify ring.scn --no-reduction").status(0);
 }
