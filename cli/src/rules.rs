@@ -1,13 +1,14 @@
 //! The rules of the protocols, as their register states them.
 
 use crate::failure::Failure;
+use carrousel_verify::rendezvous::Rendezvous;
 use carrousel_verify::rules::{RULES, RuleSet};
 use serde::{Deserialize, Serialize};
 
 /// The register, next to the code of the rules.
 const REGISTER: &str = include_str!("../../protocols/rendezvous/rules.toml");
 
-/// One rule that can be switched off.
+/// One rule that `verify --without` can switch off.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Rule {
     /// The rule set.
@@ -54,7 +55,8 @@ pub(crate) fn all() -> Result<Vec<Rule>, Failure> {
             says: text(|entry| &entry.says),
         }
     };
-    Ok(RULES.iter().map(rule).collect())
+    let sets = Rendezvous::ALL.map(Rendezvous::rule_set);
+    Ok(RULES.iter().filter(|(set, _)| sets.contains(set)).map(rule).collect())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The register of rules, the code, and the ablations are complete: each rule of one is in the others.
 
 use carrousel_tests::{root, text};
-use carrousel_verify::rules::switches;
+use carrousel_verify::rules::{RULES, RuleSet};
 use carrousel_verify::suite::ABLATIONS;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -99,6 +99,18 @@ fn every_constant_is_a_registered_rule() {
     }
 }
 
+/// Rules that a driver, the kernel or the network keeps: the protocol that relies on one registers it.
+#[test]
+fn every_rule_of_the_environment_is_registered() {
+    let registers = registers();
+    let constants = constants(&root().join("verify"));
+    assert!(!constants.is_empty(), "the rules of the environment have another place");
+    for constant in constants {
+        let known = registers.iter().flat_map(|(_, register)| &register.rule).any(|rule| rule.id == constant);
+        assert!(known, "{constant} of the environment is in no rules.toml");
+    }
+}
+
 #[test]
 fn every_registered_rule_is_in_the_code() {
     for (directory, register) in registers() {
@@ -136,7 +148,7 @@ fn every_rule_has_an_ablation_or_a_reason_why_not() {
                 "{place}: {id} of {set}: an ablation, or `because`"
             );
             for name in ablation.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-                let exists = ABLATIONS.iter().any(|known| known.rule == name && known.set() == set);
+                let exists = ABLATIONS.iter().any(|known| known.rule == name && known.set().name() == set);
                 assert!(exists, "{place}: the suite has no ablation `{name}` of the {set} rules");
             }
         }
@@ -151,7 +163,7 @@ fn every_ablation_is_of_a_registered_rule() {
         rules.flat_map(|rule| rule.ablation.split(',')).any(|ablation| ablation.trim() == name)
     };
     for ablation in ABLATIONS {
-        let (set, rule) = (ablation.set(), ablation.rule);
+        let (set, rule) = (ablation.set().name(), ablation.rule);
         assert!(named(set, rule), "no register names the ablation `{rule}` of the {set} rules");
     }
 }
@@ -160,8 +172,8 @@ fn every_ablation_is_of_a_registered_rule() {
 fn every_rule_can_be_switched_off() {
     for (_, register) in registers() {
         for Rule { set, id, .. } in &register.rule {
-            let switch = |(of, name): (&str, &str)| of == set && name.split('=').next() == Some(id);
-            assert!(switches().any(switch), "the checker cannot switch {id} of the {set} rules off");
+            let is_it = |(of, name): &(RuleSet, &str)| of.name() == set && name.split('=').next() == Some(id);
+            assert!(RULES.iter().any(is_it), "the checker cannot switch {id} of the {set} rules off");
         }
     }
 }

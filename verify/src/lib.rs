@@ -31,6 +31,7 @@
 pub mod action;
 mod applicable;
 pub mod atomics;
+pub mod bounds;
 pub mod chart;
 pub mod connection;
 mod context;
@@ -50,6 +51,7 @@ pub mod outcome;
 pub mod program;
 pub mod progress;
 mod reduce;
+pub mod rendezvous;
 pub mod replay;
 pub mod report;
 pub mod rules;

@@ -9,10 +9,6 @@ use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// The traits that a type of rules needs as part of a state.
-pub(crate) trait RuleType: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
-impl<R: Clone + Debug + Eq + Hash + Send + Sync + 'static> RuleType for R {}
-
 /// A model whose counterexamples can be told.
 pub(crate) trait Machine:
     Model<State: Clone + Debug + Eq + Hash + Send + Sync, Action: Copy + Debug + PartialEq + Send + Sync>

@@ -6,8 +6,9 @@ use crate::explore::{Limits, Stopped, explore};
 use crate::explorer::Explorer;
 use crate::model::Settings;
 use crate::program::Job;
+use crate::rendezvous::{Rendezvous, WithProtocol, with_every_rule, with_protocol};
 use crate::report::{CheckReport, Report, VERSION, Verdict};
-use crate::rules::{NoSuchRule, RuleSet, WithProtocol, with_every_rule, with_rules};
+use crate::rules::NoSuchRule;
 use crate::scenario::{JobError, job};
 use crate::shortest::shorten;
 use carrousel_program::aspects;
@@ -26,7 +27,7 @@ pub struct Request<'a> {
     /// Bounds.
     pub limits: Limits<'a>,
     /// The protocol under the messages.
-    pub rule_set: RuleSet,
+    pub rendezvous: Rendezvous,
     /// A rule that is switched off.
     pub without: Option<String>,
     /// Leave out orders that make no difference.
@@ -38,7 +39,7 @@ impl Default for Request<'_> {
         Self {
             portable: false,
             limits: Limits::default(),
-            rule_set: RuleSet::default(),
+            rendezvous: Rendezvous::default(),
             without: None,
             reduce: true,
         }
@@ -80,7 +81,7 @@ pub fn check(scenario: &Scenario, request: &Request<'_>) -> Result<Report, Error
     let job = job(scenario, request.portable)?;
     let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
     let checking = Checking { job, scenario, limits: request.limits };
-    Ok(with_rules(request.rule_set, request.without.as_deref(), settings, checking)?)
+    Ok(with_protocol(request.rendezvous, request.without.as_deref(), settings, checking)?)
 }
 
 /// Serves stateright's Explorer over a scenario, for ever.
@@ -96,7 +97,7 @@ pub fn serve(scenario: &Scenario, request: &Request<'_>, address: SocketAddr) ->
     std::net::TcpListener::bind(address)
         .map_err(|error| Error::Address { address, reason: error.to_string() })?;
     let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
-    with_every_rule(request.rule_set, settings, Serving { job, scenario: scenario.clone(), address });
+    with_every_rule(request.rendezvous, settings, Serving { job, scenario: scenario.clone(), address });
     Ok(())
 }
 

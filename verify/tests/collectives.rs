@@ -7,8 +7,8 @@ use carrousel_verify::explain::explain;
 use carrousel_verify::explore::{Limits, explore};
 use carrousel_verify::model::Settings;
 use carrousel_verify::program::Job;
+use carrousel_verify::rendezvous::Rendezvous;
 use carrousel_verify::report::{Report, Verdict};
-use carrousel_verify::rules::RuleSet;
 use carrousel_verify::run::{Request, check};
 use carrousel_verify::scenario::job;
 
@@ -28,20 +28,20 @@ const WAYS: [(&str, &str); 3] = [("", "8"), ("", "1MiB"), ("option eager_thresho
 /// States of one proof, at most.
 const STATES_MAX: u64 = 200_000;
 
-fn verify(text: &str, rule_set: RuleSet, portable: bool) -> Report {
-    verify_with(text, rule_set, portable, true)
+fn verify(text: &str, rendezvous: Rendezvous, portable: bool) -> Report {
+    verify_with(text, rendezvous, portable, true)
 }
 
-fn verify_with(text: &str, rule_set: RuleSet, portable: bool, reduce: bool) -> Report {
+fn verify_with(text: &str, rendezvous: Rendezvous, portable: bool, reduce: bool) -> Report {
     let scenario =
         load("test.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
     let limits = Limits { threads: 1, max_states: Some(STATES_MAX), ..Limits::default() };
-    let request = Request { rule_set, portable, limits, reduce, ..Request::default() };
+    let request = Request { rendezvous, portable, limits, reduce, ..Request::default() };
     check(&scenario, &request).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn is_proven(text: &str, rule_set: RuleSet) -> u64 {
-    let report = verify(text, rule_set, false);
+fn is_proven(text: &str, rendezvous: Rendezvous) -> u64 {
+    let report = verify(text, rendezvous, false);
     assert_eq!(report.checks.len(), Check::ALL.len());
     assert_eq!(report.checks[0].verdict, Verdict::Proven, "{text}");
     for check in report.checks.iter().filter(|check| check.verdict != Verdict::NotApplicable) {
@@ -50,13 +50,13 @@ fn is_proven(text: &str, rule_set: RuleSet) -> u64 {
     report.states
 }
 
-fn all_are_proven(rule_set: RuleSet) {
+fn all_are_proven(rendezvous: Rendezvous) {
     for statement in ["barrier"].into_iter().chain(STATEMENTS) {
         for (option, size) in WAYS {
             let size = if statement == "barrier" { "" } else { size };
             let states = (2..=8).map(|ranks| {
                 let text = format!("ranks {ranks}\n{option}rank *\n  {statement} {size}\n");
-                is_proven(&text, rule_set)
+                is_proven(&text, rendezvous)
             });
             println!("{option}{statement} {size}: {:?} states at 2 to 8 ranks", states.collect::<Vec<_>>());
         }
@@ -70,11 +70,11 @@ fn every_collective_is_proven_without_the_reduction() {
         for ((option, size), ranks) in WAYS.into_iter().flat_map(|way| [2, 3, 4].map(|ranks| (way, ranks))) {
             let size = if statement == "barrier" { "" } else { size };
             let text = format!("ranks {ranks}\n{option}rank *\n  {statement} {size}\n");
-            for rule_set in [RuleSet::Mirror, RuleSet::Published] {
-                let report = verify_with(&text, rule_set, false, false);
+            for rendezvous in [Rendezvous::Mirror, Rendezvous::Published] {
+                let report = verify_with(&text, rendezvous, false, false);
                 assert_eq!(report.verdict, Verdict::Proven, "{} states: {text}", report.states);
                 println!(
-                    "{option}{statement} {size}: {} states at {ranks} ranks, {rule_set:?}",
+                    "{option}{statement} {size}: {} states at {ranks} ranks, {rendezvous:?}",
                     report.states
                 );
             }
@@ -84,12 +84,12 @@ fn every_collective_is_proven_without_the_reduction() {
 
 #[test]
 fn every_collective_is_proven_mirror() {
-    all_are_proven(RuleSet::Mirror);
+    all_are_proven(Rendezvous::Mirror);
 }
 
 #[test]
 fn every_collective_is_proven_published() {
-    all_are_proven(RuleSet::Published);
+    all_are_proven(Rendezvous::Published);
 }
 
 /// One after the other, with messages around them.
@@ -102,14 +102,14 @@ fn collectives_among_messages_are_proven() {
                  allreduce size {size}\n  s = isend to (me+1)%size tag 0 size {size}\n  \
                  bcast root 0 size {size}\n  wait r s\n  b = ibarrier\n  gather root 1 size {size}\n  wait b\n"
             );
-            println!("{ranks} ranks, {size}: {} states", is_proven(&text, RuleSet::Mirror));
+            println!("{ranks} ranks, {size}: {} states", is_proven(&text, Rendezvous::Mirror));
         }
     }
 }
 
 /// The violated checks, and what is said of the first.
 fn violated(text: &str, portable: bool) -> (Vec<&'static str>, String) {
-    let report = verify(text, RuleSet::Mirror, portable);
+    let report = verify(text, Rendezvous::Mirror, portable);
     let violated = || report.checks.iter().filter(|check| check.verdict == Verdict::Violated);
     let said = violated().find_map(|check| check.counterexample.as_ref().map(|it| it.summary.clone()));
     (violated().map(|check| check.name).collect(), said.unwrap_or_default())

@@ -1,8 +1,9 @@
 //! Registered memory keeps its promises in all executions within the bounds of the suite, which cover the situations
 //! that the promises are about.
 
+use carrousel_verify::bounds::Bounds;
 use carrousel_verify::explore::Limits;
-use carrousel_verify::memory::{MemoryBounds, RULES, explore, explore_without};
+use carrousel_verify::memory::MemoryBounds;
 use carrousel_verify::suite::{SuiteSettings, memory};
 
 fn one_thread() -> Limits<'static> {
@@ -35,12 +36,13 @@ fn the_shards_of_the_suite_are_the_suite() {
 /// far as before.
 #[test]
 fn as_many_states_are_reached_as_before() {
-    let outcome = explore(MemoryBounds { moves: 1, ..MemoryBounds::SMALL }, &one_thread());
+    let outcome = MemoryBounds { moves: 1, ..MemoryBounds::SMALL }.explore(&one_thread());
     assert_eq!((outcome.states, outcome.broken), (123_152, None));
 }
 
 #[test]
 fn a_rule_that_does_not_exist_cannot_be_switched_off() {
-    assert!(explore_without("COVER", MemoryBounds::SMALL, &one_thread()).is_none());
-    assert!(RULES.iter().all(|rule| rule.chars().all(|c| c.is_ascii_uppercase() || c == '_')));
+    let refused = MemoryBounds::SMALL.explore_without("COVER", &one_thread()).map(|outcome| outcome.states);
+    let text = "the reuse rules have no rule `COVER`: did you mean `COVERS`?";
+    assert_eq!(refused.map_err(|error| error.to_string()), Err(text.to_owned()));
 }

@@ -2,8 +2,8 @@
 //! and told.
 
 use carrousel_scenario::load;
+use carrousel_verify::rendezvous::Rendezvous;
 use carrousel_verify::report::{CheckReport, Counterexample, Report, Verdict};
-use carrousel_verify::rules::RuleSet;
 use carrousel_verify::run::{Request, check};
 
 fn verify_with(text: &str, request: &Request<'_>) -> Report {
@@ -32,9 +32,9 @@ const MASTER: &str = "ranks 3\nrank 0\n  repeat 2\n    r = recv from any tag any
 
 #[test]
 fn a_master_answers_whoever_has_asked() {
-    for rule_set in [RuleSet::Mirror, RuleSet::Published] {
+    for rendezvous in [Rendezvous::Mirror, Rendezvous::Published] {
         for portable in [false, true] {
-            let report = verify_with(MASTER, &Request { rule_set, portable, ..Request::default() });
+            let report = verify_with(MASTER, &Request { rendezvous, portable, ..Request::default() });
             assert_eq!(violated(&report), ["match-determinism"]);
             assert_eq!(report.verdict, Verdict::Proven);
         }

@@ -13,7 +13,7 @@ use crate::style::{Paint, Style};
 use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
 use carrousel_verify::explore::{Limits, SearchProgress};
-use carrousel_verify::rules::RuleSet;
+use carrousel_verify::rendezvous::Rendezvous;
 use carrousel_verify::run::{Error, Request, check, serve as serve_explorer};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -123,9 +123,9 @@ fn request<'a>(args: &VerifyArgs, progress: &'a (dyn Fn(SearchProgress) + Sync))
             interrupt: None,
             progress: Some(progress),
         },
-        rule_set: match args.protocol {
-            Protocol::Mirror => RuleSet::Mirror,
-            Protocol::Published => RuleSet::Published,
+        rendezvous: match args.protocol {
+            Protocol::Mirror => Rendezvous::Mirror,
+            Protocol::Published => Rendezvous::Published,
         },
         without: args.without.clone(),
         reduce: !args.no_reduction,

@@ -2,7 +2,8 @@
 
 use super::bounds::{Buffers, CreditBounds};
 use super::reached::{LinkCounts, LinkCoverPoint};
-use crate::machine::{Machine, RuleType, promises};
+use crate::machine::{Machine, promises};
+use crate::rules::{EnvironmentRules, RuleType};
 use carrousel_connection::{CreditRules, Credits};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -78,15 +79,15 @@ pub(super) enum CreditAction {
 /// Two ends under the rules `R`.
 pub(super) struct CreditModel<R> {
     bounds: CreditBounds,
-    /// Whether buffers are posted again in whole batches only, which is an ablation.
-    whole_batches: bool,
+    /// Whether an idle end posts all buffers again, and not only whole batches.
+    idle_posts_all: bool,
     counts: Arc<LinkCounts>,
     rules: PhantomData<R>,
 }
 
 impl<R: CreditRules> CreditModel<R> {
-    pub(super) fn new(bounds: CreditBounds, whole_batches: bool) -> Self {
-        Self { bounds, whole_batches, counts: Arc::default(), rules: PhantomData }
+    pub(super) fn new<E: EnvironmentRules>(bounds: CreditBounds) -> Self {
+        Self { bounds, idle_posts_all: E::IDLE_POSTS_ALL, counts: Arc::default(), rules: PhantomData }
     }
 
     fn buffers(&self) -> u32 {
@@ -189,7 +190,7 @@ impl<R: CreditRules + RuleType> Model for CreditModel<R> {
             let has_buffer = u32::from(end.read) < self.buffers() && end.read < self.bounds.batch;
             let coming = (0..=last).filter(|way| has_buffer && !end.coming[usize::from(*way)].is_empty());
             actions.extend(coming.map(|way| CreditAction::Take(at, way)));
-            let may_post = if self.whole_batches { end.read == self.bounds.batch } else { end.read > 0 };
+            let may_post = if self.idle_posts_all { end.read > 0 } else { end.read == self.bounds.batch };
             actions.extend(may_post.then_some(CreditAction::Post(at)));
         }
     }

@@ -2,7 +2,8 @@
 
 use super::bounds::HandshakeBounds;
 use super::reached::{LinkCounts, LinkCoverPoint};
-use crate::machine::{Machine, RuleType, promises};
+use crate::machine::{Machine, promises};
+use crate::rules::{EnvironmentRules, RuleType};
 use carrousel_connection::{FOR_EVER, Handshake, HandshakeRules, Hello, Progress};
 use stateright::{Model, Property};
 use std::collections::BTreeSet;
@@ -86,8 +87,8 @@ pub(super) enum HandshakeAction {
 /// Two ends under the rules `R`.
 pub(super) struct HandshakeModel<R> {
     bounds: HandshakeBounds,
-    /// Whether a peer that was given up stays so. If not, this is an ablation.
-    forgets: bool,
+    /// Whether a peer that was given up stays so.
+    given_up_stays: bool,
     counts: Arc<LinkCounts>,
     rules: PhantomData<R>,
 }
@@ -111,8 +112,8 @@ impl<R> HandshakeEnd<R> {
 }
 
 impl<R: HandshakeRules + RuleType> HandshakeModel<R> {
-    pub(super) fn new(bounds: HandshakeBounds, forgets: bool) -> Self {
-        Self { bounds, forgets, counts: Arc::default(), rules: PhantomData }
+    pub(super) fn new<E: EnvironmentRules>(bounds: HandshakeBounds) -> Self {
+        Self { bounds, given_up_stays: E::GIVEN_UP_STAYS, counts: Arc::default(), rules: PhantomData }
     }
 
     fn patience(&self) -> u16 {
@@ -146,7 +147,7 @@ impl<R: HandshakeRules + RuleType> HandshakeModel<R> {
         if is_late {
             self.counts.note(LinkCoverPoint::LateHello);
         }
-        if matches!(this.state, EndState::Idle) || is_late && self.forgets {
+        if matches!(this.state, EndState::Idle) || is_late && !self.given_up_stays {
             this.pair += 1;
             let handshake = Handshake::asked(self.patience());
             this.state = EndState::Made { handshake, connected: None };

@@ -29,8 +29,32 @@ mod credits;
 mod handshake;
 mod order;
 mod reached;
-mod rules;
 
+use crate::bounds::Bounds;
+use crate::explore::Limits;
+use crate::machine;
+use crate::outcome::Outcome;
+use crate::rules::{RuleSet, Rules};
 pub use bounds::{Buffers, ConnectionBounds, CreditBounds, HandshakeBounds, OrderBounds};
+use credits::CreditModel;
+use handshake::HandshakeModel;
+use order::OrderModel;
 pub use reached::LinkCoverPoint;
-pub use rules::{RULES, SET, explore, explore_without};
+
+impl Bounds for ConnectionBounds {
+    const SET: RuleSet = RuleSet::Link;
+
+    fn explore_under<R: Rules>(self, limits: &Limits<'_>) -> Outcome {
+        match self {
+            Self::Handshake(bounds) => {
+                machine::explore(HandshakeModel::<R::Handshake>::new::<R::Environment>(bounds), limits)
+            }
+            Self::Credits(bounds) => {
+                machine::explore(CreditModel::<R::Credits>::new::<R::Environment>(bounds), limits)
+            }
+            Self::Order(bounds) => {
+                machine::explore(OrderModel::<R::Order>::new::<R::Environment>(bounds), limits)
+            }
+        }
+    }
+}

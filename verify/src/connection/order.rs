@@ -2,7 +2,8 @@
 
 use super::bounds::OrderBounds;
 use super::reached::{LinkCounts, LinkCoverPoint};
-use crate::machine::{Machine, RuleType, promises};
+use crate::machine::{Machine, promises};
+use crate::rules::{EnvironmentRules, RuleType};
 use carrousel_connection::{Credits, NUMBERS, OrderRules, Rail, ReorderBuffer, Rules, SequenceNumbers};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -79,15 +80,15 @@ pub(super) enum OrderAction {
 /// A sender and a receiver under the rules `R`.
 pub(super) struct OrderModel<R> {
     bounds: OrderBounds,
-    /// Whether the credit of a packet is given back before its turn, which is an ablation.
-    credit_early: bool,
+    /// Whether the credit of a packet is given back at its turn, and not before.
+    credit_at_its_turn: bool,
     counts: Arc<LinkCounts>,
     rules: PhantomData<R>,
 }
 
 impl<R: OrderRules> OrderModel<R> {
-    pub(super) fn new(bounds: OrderBounds, credit_early: bool) -> Self {
-        Self { bounds, credit_early, counts: Arc::default(), rules: PhantomData }
+    pub(super) fn new<E: EnvironmentRules>(bounds: OrderBounds) -> Self {
+        Self { bounds, credit_at_its_turn: E::CREDIT_AT_ITS_TURN, counts: Arc::default(), rules: PhantomData }
     }
 
     /// As the driver does: a packet that is early is kept, and one in its turn releases those behind it.
@@ -101,7 +102,7 @@ impl<R: OrderRules> OrderModel<R> {
             None => return,
         };
         let direction = usize::from(packet.direction);
-        if self.credit_early {
+        if !self.credit_at_its_turn {
             state.receiver.took();
         }
         if !state.orders[direction].is_next(packet.number) {
@@ -124,7 +125,7 @@ impl<R: OrderRules> OrderModel<R> {
     }
 
     fn take(&self, state: &mut OrderState<R>, packet: Packet) {
-        if !self.credit_early {
+        if self.credit_at_its_turn {
             state.receiver.took();
         }
         let taken = &mut state.taken[usize::from(packet.direction)];

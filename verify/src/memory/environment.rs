@@ -1,19 +1,9 @@
-//! The environment of the state machine: its bounds, the rule that it breaks, and the situations that it has covered.
+//! The environment of the state machine: its bounds, its rules, and the situations that it has covered.
 
 use super::bounds::MemoryBounds;
+use crate::rules::EnvironmentRules;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-/// A rule that the environment breaks. Only ablations have one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EnvironmentFault {
-    /// Driver and kernel keep their rules.
-    None,
-    /// The driver waits where it should copy.
-    DriverWaits,
-    /// The kernel reports an unmapping some time after it is done.
-    KernelTellsLate,
-}
 
 /// A situation that an exploration has to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,13 +78,21 @@ impl MemorySearch {
 /// The application, the driver, the adapter and the kernel around the state machine.
 pub(super) struct Environment {
     pub(super) bounds: MemoryBounds,
-    pub(super) fault: EnvironmentFault,
+    /// Whether the driver copies a message for which there is no room, and does not wait.
+    pub(super) refused_is_copied: bool,
+    /// Whether the kernel reports an unmapping before it is done, and not some time after.
+    pub(super) told_before_reuse: bool,
     pub(super) shared: Arc<MemorySearch>,
 }
 
 impl Environment {
-    pub(super) fn new(bounds: MemoryBounds, fault: EnvironmentFault) -> Self {
-        Self { bounds, fault, shared: Arc::default() }
+    pub(super) fn new<E: EnvironmentRules>(bounds: MemoryBounds) -> Self {
+        Self {
+            bounds,
+            refused_is_copied: E::REFUSED_IS_COPIED,
+            told_before_reuse: E::TOLD_BEFORE_REUSE,
+            shared: Arc::default(),
+        }
     }
 
     /// Counts a situation that has been met.

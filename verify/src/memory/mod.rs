@@ -22,11 +22,22 @@
 mod bounds;
 mod environment;
 mod model;
-mod rules;
 mod state;
 mod step;
 mod tell;
 
+use crate::bounds::Bounds;
+use crate::explore::Limits;
+use crate::outcome::Outcome;
+use crate::rules::{RuleSet, Rules};
 pub use bounds::{MemoryBounds, TransferKind};
 pub use environment::MemoryCoverPoint;
-pub use rules::{RULES, SET, explore, explore_without};
+use model::MemoryModel;
+
+impl Bounds for MemoryBounds {
+    const SET: RuleSet = RuleSet::Reuse;
+
+    fn explore_under<R: Rules>(self, limits: &Limits<'_>) -> Outcome {
+        MemoryModel::<R::Cache, R::Reuse>::new::<R::Environment>(self).explore(limits)
+    }
+}

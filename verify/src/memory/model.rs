@@ -1,12 +1,13 @@
 //! The model that stateright explores.
 
 use super::bounds::MemoryBounds;
-use super::environment::{Environment, EnvironmentFault};
+use super::environment::Environment;
 use super::state::MemoryState;
 use super::step::{self, MemoryAction};
 use super::tell;
 use crate::explore::Limits;
 use crate::outcome::Outcome;
+use crate::rules::EnvironmentRules;
 use carrousel_registration::{CacheRules, ReuseRules};
 use stateright::{Checker, Model as _, Property};
 use std::marker::PhantomData;
@@ -23,8 +24,8 @@ pub(super) struct MemoryModel<C, R> {
 }
 
 impl<C: CacheRules, R: ReuseRules> MemoryModel<C, R> {
-    pub(super) fn new(bounds: MemoryBounds, fault: EnvironmentFault) -> Self {
-        Self { environment: Environment::new(bounds, fault), rules: PhantomData }
+    pub(super) fn new<E: EnvironmentRules>(bounds: MemoryBounds) -> Self {
+        Self { environment: Environment::new::<E>(bounds), rules: PhantomData }
     }
 
     /// Only the first violation is reported, so that its path is the shortest: stateright keeps the last one.

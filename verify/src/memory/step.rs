@@ -1,7 +1,7 @@
 //! The actions that are possible in a state, and the effects of each.
 
 use super::bounds::{PAGE, TransferKind};
-use super::environment::{Environment, EnvironmentFault, MemoryCoverPoint};
+use super::environment::{Environment, MemoryCoverPoint};
 use super::state::{MemoryState, MemoryViolation, Pages, Sending, Translation, Transmission};
 use carrousel_registration::{
     Acquired, CacheRules, Completion, Deregister, Path, RegionId, Registration, RegistrationCache,
@@ -143,10 +143,10 @@ pub(super) fn after<C: CacheRules, R: ReuseRules>(
         }
         MemoryAction::Unmap(page) => {
             state.unmaps -= 1;
-            if environment.fault == EnvironmentFault::KernelTellsLate {
-                state.untold.push(page);
-            } else {
+            if environment.told_before_reuse {
                 invalidate(environment, state, page);
+            } else {
+                state.untold.push(page);
             }
             state.pages[usize::from(page)] = None;
         }
@@ -186,7 +186,7 @@ fn send<C: CacheRules, R: ReuseRules>(
             match route {
                 Route::Copy if was_stopped => {
                     environment.reach(MemoryCoverPoint::Stopped);
-                    if environment.fault == EnvironmentFault::DriverWaits {
+                    if !environment.refused_is_copied {
                         state.sending.push(Sending { kind, buffer, region: None });
                     }
                 }

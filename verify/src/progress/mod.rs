@@ -18,9 +18,35 @@
 
 mod bounds;
 mod pair;
-mod rules;
 mod state;
 mod tell;
 
+use crate::bounds::Bounds;
+use crate::explore::Limits;
+use crate::machine;
+use crate::outcome::Outcome;
+use crate::rules::{RuleSet, Rules};
 pub use bounds::ProgressBounds;
-pub use rules::{RULES, SET, explore, explore_without};
+use carrousel_rank::Mirror;
+use pair::{PairModel, REACHED};
+
+impl Bounds for ProgressBounds {
+    const SET: RuleSet = RuleSet::Progress;
+
+    fn explore_under<R: Rules>(self, limits: &Limits<'_>) -> Outcome {
+        machine::explore(PairModel::<Mirror<R::Progress>>::new::<R::Environment>(self), limits)
+    }
+}
+
+impl ProgressBounds {
+    /// The situations that an exploration within these bounds has to cover.
+    pub(crate) fn must_reach(&self) -> Vec<&'static str> {
+        let can = |what: &&str| match *what {
+            // One message cannot be behind another.
+            "behind others" => self.sends > 1,
+            "no room" => self.window.is_some(),
+            _ => true,
+        };
+        REACHED.into_iter().filter(can).collect()
+    }
+}

@@ -4,6 +4,7 @@ use super::bounds::{EAGER, PairProgram, ProgressBounds};
 use super::state::{PairAction, PairEnd, PairState, RECEIVER, SENDER};
 use super::tell;
 use crate::machine::{Machine, promises};
+use crate::rules::EnvironmentRules;
 use carrousel_rank::{
     Call, Communicator, Event, Handle, Job, Memory, Options, Packet, Protocol, Rank, RankId, Read, Receive,
     Send, Source, Speculation, Tag, Work, Write, cost,
@@ -18,8 +19,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(super) struct PairModel<P: Protocol> {
     pub(super) programs: Vec<PairProgram>,
     window: u64,
-    /// Whether initial progress takes in only the first arrival, which is an ablation.
-    takes_one: bool,
+    /// Whether initial progress takes in all arrivals, and not only the first.
+    takes_all: bool,
     counts: Arc<PairCounts>,
     protocol: PhantomData<P>,
 }
@@ -45,11 +46,11 @@ fn memory() -> Memory {
 }
 
 impl<P: Protocol> PairModel<P> {
-    pub(super) fn new(bounds: ProgressBounds, takes_one: bool) -> Self {
+    pub(super) fn new<E: EnvironmentRules>(bounds: ProgressBounds) -> Self {
         Self {
             programs: bounds.programs(),
             window: bounds.eager_window(),
-            takes_one,
+            takes_all: E::PROGRESS_TAKES_ALL,
             counts: Arc::default(),
             protocol: PhantomData,
         }
@@ -103,7 +104,7 @@ impl<P: Protocol> PairModel<P> {
                 self.counts.no_room.fetch_add(1, Ordering::Relaxed);
             }
             let all = state.ends[end].arrived.len();
-            (0..if self.takes_one { all.min(1) } else { all }).for_each(|_| self.take(state, end));
+            (0..if self.takes_all { all } else { all.min(1) }).for_each(|_| self.take(state, end));
         }
         let mut work = Vec::new();
         // Every call of these programs is valid.

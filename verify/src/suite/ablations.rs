@@ -4,12 +4,14 @@ use super::families::{Kinds, ProgramFamily, cancels, claims, one_way};
 use super::rendezvous::explore_batch;
 use super::space::job;
 use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
-use crate::connection::{self, Buffers, CreditBounds, HandshakeBounds, OrderBounds};
+use crate::bounds::Bounds;
+use crate::connection::{Buffers, ConnectionBounds, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::explore::Limits;
-use crate::memory::{self, MemoryBounds};
-use crate::progress;
+use crate::memory::MemoryBounds;
+use crate::progress::ProgressBounds;
+use crate::rendezvous::Rendezvous;
 use crate::report::Verdict;
-use crate::rules::{ORDERED_CONNECTION, RuleSet};
+use crate::rules::RuleSet;
 use crate::search::CoverPoint;
 use std::time::Instant;
 
@@ -18,7 +20,7 @@ use std::time::Instant;
 pub struct Ablation {
     /// The protocol of the rule, and where to search.
     pub subject: Subject,
-    /// The rule, as [`crate::rules::switches`] names it.
+    /// The rule, as [`crate::rules::RULES`] names it.
     pub rule: &'static str,
     /// Where the race was published, or which reading of which rule it is.
     pub source: &'static str,
@@ -28,23 +30,23 @@ pub struct Ablation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// Of a rendezvous protocol: in these programs.
-    Protocol(RuleSet, Search),
+    Protocol(Rendezvous, Search),
     /// Of registered memory: in all executions within these bounds.
     Memory(MemoryBounds),
     /// Of connections: in all executions within these bounds.
-    Connection(connection::ConnectionBounds),
+    Connection(ConnectionBounds),
     /// Of initial progress: in the programs within these bounds.
-    Progress(progress::ProgressBounds),
+    Progress(ProgressBounds),
 }
 
 impl Ablation {
     /// The set that the rule belongs to.
-    pub fn set(&self) -> &'static str {
+    pub fn set(&self) -> RuleSet {
         match self.subject {
-            Subject::Protocol(set, _) => set.name(),
-            Subject::Memory(_) => memory::SET,
-            Subject::Connection(_) => connection::SET,
-            Subject::Progress(_) => progress::SET,
+            Subject::Protocol(protocol, _) => protocol.rule_set(),
+            Subject::Memory(_) => MemoryBounds::SET,
+            Subject::Connection(_) => ConnectionBounds::SET,
+            Subject::Progress(_) => ProgressBounds::SET,
         }
     }
 }
@@ -70,11 +72,11 @@ pub enum Search {
     AnySource(usize, usize),
 }
 
-use RuleSet::{Mirror, Published};
+use Rendezvous::{Mirror, Published};
 
 /// All ablations, in the order of the table.
 pub const ABLATIONS: &[Ablation] = &[
-    ablation(Mirror, ORDERED_CONNECTION, "R1", Search::OneTag(2, 2)),
+    ablation(Mirror, "ORDERED_CONNECTION", "R1", Search::OneTag(2, 2)),
     ablation(Mirror, "SEEN_PRUNES", "R2", Search::OneTag(3, 3)),
     ablation(Mirror, "BLOCKED_BY_UNANNOUNCED", "R3; figure 4.9", Search::AnySource(2, 3)),
     ablation(Mirror, "MASKS_OVERLAP", "R3, masks", Search::Masks(1, 2)),
@@ -140,8 +142,13 @@ const WINDOW: CreditBounds =
     CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1, two_ways: false };
 const MOVED: MemoryBounds = MemoryBounds { moves: 1, ..MemoryBounds::SMALL };
 
-const fn ablation(set: RuleSet, rule: &'static str, source: &'static str, search: Search) -> Ablation {
-    Ablation { subject: Subject::Protocol(set, search), rule, source }
+const fn ablation(
+    protocol: Rendezvous,
+    rule: &'static str,
+    source: &'static str,
+    search: Search,
+) -> Ablation {
+    Ablation { subject: Subject::Protocol(protocol, search), rule, source }
 }
 
 const fn memory_ablation(rule: &'static str, source: &'static str, bounds: MemoryBounds) -> Ablation {
@@ -149,21 +156,21 @@ const fn memory_ablation(rule: &'static str, source: &'static str, bounds: Memor
 }
 
 const fn progress_ablation(rule: &'static str, source: &'static str) -> Ablation {
-    let bounds = progress::ProgressBounds { sends: 2, receives: 2, tags: 1, window: Some(1) };
+    let bounds = ProgressBounds { sends: 2, receives: 2, tags: 1, window: Some(1) };
     Ablation { subject: Subject::Progress(bounds), rule, source }
 }
 
 const fn handshake_ablation(rule: &'static str, source: &'static str, bounds: HandshakeBounds) -> Ablation {
-    Ablation { subject: Subject::Connection(connection::ConnectionBounds::Handshake(bounds)), rule, source }
+    Ablation { subject: Subject::Connection(ConnectionBounds::Handshake(bounds)), rule, source }
 }
 
 const fn order_ablation(rule: &'static str, source: &'static str) -> Ablation {
     let bounds = OrderBounds { window: 2, messages: 4, writes: 1 };
-    Ablation { subject: Subject::Connection(connection::ConnectionBounds::Order(bounds)), rule, source }
+    Ablation { subject: Subject::Connection(ConnectionBounds::Order(bounds)), rule, source }
 }
 
 const fn credit_ablation(rule: &'static str, source: &'static str, bounds: CreditBounds) -> Ablation {
-    Ablation { subject: Subject::Connection(connection::ConnectionBounds::Credits(bounds)), rule, source }
+    Ablation { subject: Subject::Connection(ConnectionBounds::Credits(bounds)), rule, source }
 }
 
 impl Search {
@@ -212,7 +219,7 @@ pub fn ablations(settings: &SuiteSettings<'_>) -> SuiteReport {
     let mut rows = Vec::with_capacity(mine.len());
     for (at, ablation) in mine.iter().enumerate() {
         if let Some(began) = settings.began {
-            began(&format!("{}: without {}", ablation.set(), ablation.rule), at, mine.len());
+            began(&format!("{}: without {}", ablation.set().name(), ablation.rule), at, mine.len());
         }
         rows.push(run(ablation, settings));
         if settings.limits.is_interrupted() {
@@ -237,29 +244,26 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> SuiteRow {
     // One thread: the counterexample is a shortest one, and the same in every run.
     let settings = SuiteSettings { limits: Limits { threads: 1, ..settings.limits }, ..*settings };
     match ablation.subject {
-        Subject::Protocol(set, search) => search_programs(set, ablation.rule, search, &settings, &mut row),
-        Subject::Memory(bounds) => {
-            if let Some(outcome) = memory::explore_without(ablation.rule, bounds, &settings.limits) {
-                row.explored(outcome);
-            }
+        Subject::Protocol(protocol, search) => {
+            search_programs(protocol, ablation.rule, search, &settings, &mut row);
         }
-        Subject::Progress(bounds) => {
-            if let Some(outcome) = progress::explore_without(ablation.rule, bounds, &settings.limits) {
-                row.explored(outcome);
-            }
-        }
-        Subject::Connection(bounds) => {
-            if let Some(outcome) = connection::explore_without(ablation.rule, bounds, &settings.limits) {
-                row.explored(outcome);
-            }
-        }
+        Subject::Memory(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
+        Subject::Progress(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
+        Subject::Connection(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
     }
     row.seconds = began.elapsed().as_secs_f64();
     row
 }
 
+fn explore_bounds(bounds: impl Bounds, rule: &str, settings: &SuiteSettings<'_>, row: &mut SuiteRow) {
+    match bounds.explore_without(rule, &settings.limits) {
+        Ok(outcome) => row.explored(outcome),
+        Err(error) => unreachable!("the suites name rules that exist: {error}"),
+    }
+}
+
 fn search_programs(
-    set: RuleSet,
+    protocol: Rendezvous,
     rule: &str,
     search: Search,
     settings: &SuiteSettings<'_>,
@@ -270,7 +274,7 @@ fn search_programs(
         row.programs += family.programs.len() as u64;
         row.programs_in_all += family.in_all;
         let jobs = family.programs.iter().map(job).collect();
-        explore_batch(jobs, set, Some(rule), settings).add_to(row);
+        explore_batch(jobs, protocol, Some(rule), settings).add_to(row);
         if row.verdict == Verdict::Violated {
             row.name = format!("{} ({})", row.name, family.name);
         }

@@ -1,9 +1,10 @@
 //! Suites of models that explore all executions within some bounds.
 
 use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
-use crate::explore::Limits;
+use crate::bounds::Bounds;
 use crate::outcome::Outcome;
 use crate::report::Verdict;
+use crate::rules::RuleSet;
 use std::time::Instant;
 
 /// One line of such a suite's table.
@@ -15,11 +16,9 @@ pub(super) struct BoundedFamily<B> {
 }
 
 /// Explores the families of a suite with every rule on.
-pub(super) fn bounded<B: Copy>(
+pub(super) fn bounded<B: Bounds>(
     suite: &str,
-    set: &str,
     families: &[BoundedFamily<B>],
-    explore: impl Fn(B, &Limits<'_>) -> Outcome,
     settings: &SuiteSettings<'_>,
 ) -> SuiteReport {
     let began = Instant::now();
@@ -34,9 +33,9 @@ pub(super) fn bounded<B: Copy>(
         if let Some(began) = settings.began {
             began(&family.name, at, mine.len());
         }
-        let mut row = SuiteRow::new(family.name.clone(), set);
+        let mut row = SuiteRow::new(family.name.clone(), B::SET);
         row.must_reach = family.must_reach.iter().map(|what| (*what).to_owned()).collect();
-        row.explored(explore(family.bounds, &settings.limits));
+        row.explored(family.bounds.explore(&settings.limits));
         rows.push(row);
         if settings.limits.is_interrupted() {
             break;
@@ -55,10 +54,10 @@ pub(super) fn bounded<B: Copy>(
 
 impl SuiteRow {
     /// A line without results.
-    pub(super) fn new(name: String, set: &str) -> Self {
+    pub(super) fn new(name: String, set: RuleSet) -> Self {
         Self {
             name,
-            protocol: set.to_owned(),
+            protocol: set.name().to_owned(),
             source: None,
             programs: 0,
             programs_in_all: 0,

@@ -3,7 +3,7 @@
 use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
 use crate::connection::{
-    Buffers, ConnectionBounds, CreditBounds, HandshakeBounds, LinkCoverPoint, OrderBounds, SET, explore,
+    Buffers, ConnectionBounds, CreditBounds, HandshakeBounds, LinkCoverPoint, OrderBounds,
 };
 
 /// What every exploration of the handshake has to meet.
@@ -93,5 +93,5 @@ pub fn connection(settings: &SuiteSettings<'_>) -> SuiteReport {
         bounds,
         must_reach: must_reach.iter().map(|what| what.name()).collect(),
     });
-    bounded("connection", SET, &families.collect::<Vec<_>>(), explore, settings)
+    bounded("connection", &families.collect::<Vec<_>>(), settings)
 }

@@ -3,7 +3,7 @@
 
 use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
-use crate::memory::{MemoryBounds, MemoryCoverPoint, SET, TransferKind, explore};
+use crate::memory::{MemoryBounds, MemoryCoverPoint, TransferKind};
 
 const BOTH: &[TransferKind] = &[TransferKind::Small, TransferKind::Large];
 
@@ -66,5 +66,5 @@ pub fn memory(settings: &SuiteSettings<'_>) -> SuiteReport {
         bounds,
         must_reach: must_reach.iter().map(|what| what.name()).collect(),
     });
-    bounded("memory", SET, &families.collect::<Vec<_>>(), explore, settings)
+    bounded("memory", &families.collect::<Vec<_>>(), settings)
 }

@@ -2,7 +2,7 @@
 
 use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
-use crate::progress::{ProgressBounds, SET, explore};
+use crate::progress::ProgressBounds;
 
 /// The bounds.
 fn families(full: bool) -> Vec<ProgressBounds> {
@@ -25,5 +25,5 @@ pub fn progress(settings: &SuiteSettings<'_>) -> SuiteReport {
         must_reach: bounds.must_reach(),
     };
     let families: Vec<_> = families(settings.full).into_iter().map(family).collect();
-    bounded("progress", SET, &families, explore, settings)
+    bounded("progress", &families, settings)
 }

@@ -13,8 +13,8 @@ use crate::explain::explain;
 use crate::explore::{Limits, Path, explore};
 use crate::model::Settings;
 use crate::program::Job;
+use crate::rendezvous::{Rendezvous, WithProtocol, with_protocol};
 use crate::report::Verdict;
-use crate::rules::{RuleSet, WithProtocol, with_rules};
 use crate::search::CoverPoint;
 use crate::shortest::shorten_broken;
 use carrousel_rank::Protocol;
@@ -77,11 +77,11 @@ pub fn rendezvous(settings: &SuiteSettings<'_>) -> SuiteReport {
     let mut rows = Vec::with_capacity(lines);
     'families: for (at, make) in families.iter().enumerate() {
         let family = make();
-        for (place, set) in [RuleSet::Mirror, RuleSet::Published].into_iter().enumerate() {
+        for (place, protocol) in Rendezvous::ALL.into_iter().enumerate() {
             if let Some(began) = settings.began {
-                began(&format!("{}: {}", set.name(), family.name), at * 2 + place, lines);
+                began(&format!("{}: {}", protocol.rule_set().name(), family.name), at * 2 + place, lines);
             }
-            rows.push(explore_family(&family, set, settings));
+            rows.push(explore_family(&family, protocol, settings));
             if settings.limits.is_interrupted() {
                 break 'families;
             }
@@ -98,7 +98,7 @@ pub fn rendezvous(settings: &SuiteSettings<'_>) -> SuiteReport {
     }
 }
 
-fn explore_family(family: &ProgramFamily, set: RuleSet, settings: &SuiteSettings<'_>) -> SuiteRow {
+fn explore_family(family: &ProgramFamily, protocol: Rendezvous, settings: &SuiteSettings<'_>) -> SuiteRow {
     let mine: Vec<&Words> = family
         .programs
         .iter()
@@ -109,7 +109,7 @@ fn explore_family(family: &ProgramFamily, set: RuleSet, settings: &SuiteSettings
     let began = Instant::now();
     let mut row = SuiteRow {
         name: family.name.clone(),
-        protocol: set.name().to_owned(),
+        protocol: protocol.rule_set().name().to_owned(),
         source: None,
         programs: mine.len() as u64,
         programs_in_all: family.in_all,
@@ -122,7 +122,7 @@ fn explore_family(family: &ProgramFamily, set: RuleSet, settings: &SuiteSettings
         counterexample: None,
     };
     for batch in mine.chunks(BATCH) {
-        let found = explore_batch(batch.iter().map(|words| job(words)).collect(), set, None, settings);
+        let found = explore_batch(batch.iter().map(|words| job(words)).collect(), protocol, None, settings);
         found.add_to(&mut row);
         if row.verdict != Verdict::Proven {
             break;
@@ -161,13 +161,13 @@ impl Found {
 /// Explores some programs together, with a rule off if `without` says so.
 pub(super) fn explore_batch(
     jobs: Arc<[Job]>,
-    set: RuleSet,
+    protocol: Rendezvous,
     without: Option<&str>,
     settings: &SuiteSettings<'_>,
 ) -> Found {
     let model = Settings { reduce: settings.reduce, ..Settings::default() };
     let batch = Batch { jobs, limits: settings.limits };
-    match with_rules(set, without, model, batch) {
+    match with_protocol(protocol, without, model, batch) {
         Ok(found) => found,
         Err(error) => unreachable!("the suites name rules that exist: {error}"),
     }

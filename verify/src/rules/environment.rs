@@ -1,0 +1,24 @@
+//! The rules that no protocol can keep by itself: those of the drivers, the kernel and the network around it.
+
+/// Rules of the environment, one constant each; the register of the protocol that relies on a rule gives its purpose.
+pub trait EnvironmentRules {
+    /// The network, R1 of the mirror rules: messages of a flow arrive in the order in which they were sent.
+    const ORDERED_CONNECTION: bool = true;
+    /// The driver of a rank: initial progress takes in all arrivals, not only the first.
+    const PROGRESS_TAKES_ALL: bool = true;
+    /// The driver of registered memory: a message whose buffer cannot be registered is copied, and does not wait.
+    const REFUSED_IS_COPIED: bool = true;
+    /// The kernel: it reports an unmapped page before the page's frame is used again.
+    const TOLD_BEFORE_REUSE: bool = true;
+    /// The driver of a handshake: it ignores a peer that it has given up.
+    const GIVEN_UP_STAYS: bool = true;
+    /// The driver of credits: with nothing else to do, it posts all buffers again that were read.
+    const IDLE_POSTS_ALL: bool = true;
+    /// The driver of two queue pairs: it gives back the credit of an early packet when its turn has come.
+    const CREDIT_AT_ITS_TURN: bool = true;
+}
+
+/// Every rule is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AllEnvironmentRules {}
+impl EnvironmentRules for AllEnvironmentRules {}
