@@ -204,7 +204,7 @@ fn every_plan() {
 /// network of its model. Between two nodes, with the directory that both see as `-o`:
 ///
 /// ```sh
-/// cargo xtask guest run -n 2 -o out -e CARROUSEL_MEETING=/shared -e CARROUSEL_RECORDS=/out/verbs.txt -b CONFORMANCE \
+/// cargo xtask guest run -t 300 -n 2 -o out -e CARROUSEL_MEETING=/shared -e CARROUSEL_RECORDS=/out/verbs.txt -b CONFORMANCE \
 ///     -- sh -c '$(basename CONFORMANCE) --ignored --exact plans::records_for_the_model'
 /// cp out/n0/verbs.txt verify/tests/orders/
 /// ```
