@@ -199,7 +199,7 @@ ablations! {
         WithoutTelling { Progress: TAKEN_IS_TOLD }
     }
     /// Registered memory.
-    Reuse = "reuse" {
+    Registration = "registration" {
         WithoutCovers { Cache: COVERS }
         WithoutNames { Cache: NAME_IS_CHECKED }
         WithoutInvalidation { Cache: INVALIDATION_KILLS }
@@ -212,7 +212,7 @@ ablations! {
         KernelTellsLate { Environment: TOLD_BEFORE_REUSE }
     }
     /// Connections.
-    Link = "connection" {
+    Connection = "connection" {
         WithoutTellingAgain { Handshake: TELL_AGAIN }
         WithoutAnswers { Handshake: ANSWER_ALWAYS }
         WithoutHeard { Handshake: UP_WHEN_HEARD }
@@ -319,10 +319,10 @@ mod tests {
     fn a_rule_is_sought_in_the_sets_that_are_named() {
         let refused =
             |sets: &[RuleSet], rule| with_rules(sets, Some(rule), Described).err().map(|e| e.to_string());
-        assert_eq!(refused(&[RuleSet::Mirror, RuleSet::Link], "TELL_AGAIN"), None);
+        assert_eq!(refused(&[RuleSet::Mirror, RuleSet::Connection], "TELL_AGAIN"), None);
         let text = "the mirror rules have no rule `TELL_AGAIN`";
         assert_eq!(refused(&[RuleSet::Mirror], "TELL_AGAIN").as_deref(), Some(text));
-        let text = "the mirror and link rules have no rule `tel_again`: did you mean `TELL_AGAIN`?";
-        assert_eq!(refused(&[RuleSet::Mirror, RuleSet::Link], "tel_again").as_deref(), Some(text));
+        let text = "the mirror and connection rules have no rule `tel_again`: did you mean `TELL_AGAIN`?";
+        assert_eq!(refused(&[RuleSet::Mirror, RuleSet::Connection], "tel_again").as_deref(), Some(text));
     }
 }

@@ -42,7 +42,7 @@ use order::OrderModel;
 pub use reached::LinkCoverPoint;
 
 impl Bounds for ConnectionBounds {
-    const SET: RuleSet = RuleSet::Link;
+    const SET: RuleSet = RuleSet::Connection;
 
     fn explore_under<R: Rules>(self, limits: &Limits<'_>) -> Outcome {
         match self {

@@ -35,7 +35,7 @@ pub use environment::MemoryCoverPoint;
 use model::MemoryModel;
 
 impl Bounds for MemoryBounds {
-    const SET: RuleSet = RuleSet::Reuse;
+    const SET: RuleSet = RuleSet::Registration;
 
     fn explore_under<R: Rules>(self, limits: &Limits<'_>) -> Outcome {
         MemoryModel::<R::Cache, R::Reuse>::new::<R::Environment>(self).explore(limits)
