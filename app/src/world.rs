@@ -2,7 +2,7 @@
 
 use crate::request::{Request, received};
 use carrousel::{CallSite, Communicator, Element, Error, Source, Status, Tag};
-use carrousel_rank::{TagSelector, mpi};
+use carrousel_rank::{TagSelector, UsageError, mpi};
 use carrousel_transport_sim::{Ended, Incoming, Outgoing, Port};
 use std::future::Future;
 use std::panic::Location;
@@ -285,7 +285,7 @@ impl World {
     /// Waits until such a message can be received, and does not receive it (`MPI_Probe`).
     ///
     /// # Errors
-    /// If there is no such rank.
+    /// If there is no such rank or tag.
     #[track_caller]
     pub fn probe(
         &self,
@@ -297,7 +297,7 @@ impl World {
             match &self.0 {
                 WorldKind::Real(world, _) => world.at(CallSite::Source(place)).probe(from, tag),
                 WorldKind::Simulated(port) => {
-                    let found = look(port, from, tag.into().into(), true, place).await;
+                    let found = look(port, from, tag.into().into(), true, place).await?;
                     found.ok_or(Error::Internal("a probe has ended without a message"))
                 }
             }
@@ -307,7 +307,7 @@ impl World {
     /// Whether such a message can be received now (`MPI_Iprobe`). Makes progress.
     ///
     /// # Errors
-    /// If there is no such rank.
+    /// If there is no such rank or tag.
     #[track_caller]
     pub fn iprobe(
         &self,
@@ -318,7 +318,7 @@ impl World {
         async move {
             match &self.0 {
                 WorldKind::Real(world, _) => world.at(CallSite::Source(place)).iprobe(from, tag),
-                WorldKind::Simulated(port) => Ok(look(port, from, tag.into().into(), false, place).await),
+                WorldKind::Simulated(port) => look(port, from, tag.into().into(), false, place).await,
             }
         }
     }
@@ -331,7 +331,15 @@ async fn look(
     tag: TagSelector,
     blocking: bool,
     place: &'static Location<'static>,
-) -> Option<Status> {
-    let (envelope, bytes) = port.probe(from.into().into(), tag, blocking, place).await?;
-    Some(Status { source: envelope.source.0, tag: mpi::number(envelope.tag), bytes })
+) -> Result<Option<Status>, Error> {
+    let lowest = tag.tag();
+    if !mpi::is_tag(lowest) {
+        return Err(UsageError::TagTooGreat { tag: lowest.0 }.into());
+    }
+    let found = port.probe(from.into().into(), tag, blocking, place).await;
+    Ok(found.map(|(envelope, bytes)| Status {
+        source: envelope.source.0,
+        tag: mpi::number(envelope.tag),
+        bytes,
+    }))
 }

@@ -58,6 +58,42 @@ fn receives_that_are_posted_first_get_their_messages() {
     });
 }
 
+/// Of no call anything has begun: the rank sends and receives afterwards.
+#[test]
+fn tags_that_mpi_does_not_have_are_refused_by_every_call() {
+    run(1, |world| {
+        let (greatest, great) = (i32::MAX as u32, i32::MAX as u32 + 1);
+        let mut byte = [0u8];
+        let mut refused = vec![
+            world.send(&[1u8], 0, great),
+            world.ssend(&[1u8], 0, great),
+            world.isend(vec![1u8], 0, great).map(drop),
+            world.issend(vec![1u8], 0, great).map(drop),
+            world.recv(&mut byte, 0, great).map(drop),
+            world.irecv(vec![1u8], Any, great).map(drop),
+            world.sendrecv(&[1u8], 0, great, &mut byte, 0, 0).map(drop),
+            world.sendrecv(&[1u8], 0, 0, &mut byte, 0, great).map(drop),
+            world.probe(0, great).map(drop),
+            world.iprobe(Any, u32::MAX).map(drop),
+            world.mprobe(0, great).map(drop),
+            world.improbe(Any, u32::MAX).map(drop),
+        ];
+        let (here, mut there) = ([1u8], [0u8]);
+        refused.push(world.scope(|scope| scope.isend(&here, 0, great).map(drop)));
+        refused.push(world.scope(|scope| scope.issend(&here, 0, great).map(drop)));
+        refused.push(world.scope(|scope| scope.irecv(&mut there, 0, great).map(drop)));
+        for (call, refused) in refused.into_iter().enumerate() {
+            let error = refused.expect_err("there is no such tag");
+            assert_eq!(error.class(), Class::Tag, "call {call}");
+            assert!(error.to_string().contains("is greater than 2147483647"), "call {call}: {error}");
+        }
+        let send = world.isend(vec![7u8], 0, greatest).expect("there is such a tag");
+        let status = world.recv(&mut byte, 0, greatest).expect("it fits");
+        assert_eq!((status, byte), (Status { source: 0, tag: greatest, bytes: 1 }, [7]));
+        send.wait().expect("it has been received");
+    });
+}
+
 #[test]
 fn a_rank_sends_to_itself() {
     run(1, |world| {

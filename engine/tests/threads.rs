@@ -1,8 +1,8 @@
 //! Endpoints driven by one thread without a lock, and by several behind one; several reductions at a time.
 #![allow(unsafe_code, reason = "the endpoint's memory is lent by pointer")]
 
-use carrousel_engine::{CallContext, CallSite, Endpoint, LocalJob, ReduceOp, SendKind};
-use carrousel_rank::{Collective, Communicator, Handle, Kind, RankId, Source, mpi};
+use carrousel_engine::{CallContext, CallSite, Endpoint, LocalJob, ReduceOp, SendEnvelope, SendKind};
+use carrousel_rank::{Collective, Communicator, Handle, Kind, RankId, Source, Tag, TagSelector};
 use carrousel_transport_shm::Settings;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -23,13 +23,14 @@ fn content(len: usize, tag: u32) -> Vec<u8> {
 }
 
 fn send(endpoint: &mut Endpoint, bytes: &[u8], to: u32, tag: u32) -> Option<Handle> {
+    let envelope = SendEnvelope::new(RankId(to), Tag(tag.into()));
     // SAFETY: the callers keep the bytes, and do not change them, until they have ended the request.
-    unsafe { endpoint.send(bytes, WORLD.caller(), to, tag, SendKind::Standard) }
+    unsafe { endpoint.send(bytes, WORLD.caller(), envelope, SendKind::Standard) }
         .expect("there is such a rank")
 }
 
 fn receive(endpoint: &mut Endpoint, bytes: &mut [u8], from: u32, tag: u32) -> Handle {
-    let (from, tag) = (Source::Rank(RankId(from)), mpi::selector(Some(tag)));
+    let (from, tag) = (Source::Rank(RankId(from)), TagSelector::exact(Tag(tag.into())));
     // SAFETY: the callers keep the bytes, and do not use them, until they have ended the request.
     unsafe { endpoint.receive(bytes, WORLD.caller(), from, tag) }.expect("there is such a rank")
 }

@@ -138,7 +138,7 @@ mod tests {
 
     fn request(what: &'static str, peer: Option<u32>) -> WaitingRequest {
         let (what, state) = (what.into(), "posted; no message has matched".into());
-        WaitingRequest { what, peer, tag: Some(3), bytes: 8, state, started: None, awaited: true }
+        WaitingRequest { what, peer, tag: Some("3".into()), bytes: 8, state, started: None, awaited: true }
     }
 
     fn account(ranks: u32, reports: &[(u32, Vec<WaitingRequest>)]) -> String {

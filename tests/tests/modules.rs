@@ -61,6 +61,28 @@ fn the_engine_names_transports_in_one_module() {
     assert!(outside.is_empty(), "these name transports, too: {outside:?}");
 }
 
+/// The words of a text that are names of MPI, or of our module for its tags. The standard's own name is none: comments
+/// cite it.
+fn names_of_mpi(text: &str) -> Vec<&str> {
+    let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+    words.filter(|word| *word == "mpi" || word.to_ascii_lowercase().contains("mpi_")).collect()
+}
+
+/// To the endpoint all bits of a tag are alike: what they mean is the matter of the libraries on it.
+#[test]
+fn the_engine_has_no_names_of_mpi() {
+    for source in sources(&root().join("engine/src")) {
+        let text = std::fs::read_to_string(&source).expect("it can be read");
+        assert_eq!(names_of_mpi(&text), [""; 0], "in {}", source.display());
+    }
+    // The library with MPI's calls has them.
+    let tags = carrousel_tests::text("carrousel/src/point_to_point/tags.rs");
+    assert!(names_of_mpi(&tags).contains(&"mpi"), "the module has another name");
+    let code =
+        "use carrousel_rank::{Send, mpi}; call.check_mpi_tag()?; // MPI_TAG_UB (MPI-4.1, 3.2.3), mpiexec";
+    assert_eq!(names_of_mpi(code), ["mpi", "check_mpi_tag", "MPI_TAG_UB"]);
+}
+
 /// A crate whose files name each other in a circle of two, one of them behind a re-export.
 #[test]
 fn a_circle_is_found_behind_re_exports_and_not_in_tests() {

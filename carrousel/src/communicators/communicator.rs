@@ -1,6 +1,7 @@
 //! Communicators: groups of ranks that send messages to each other.
 
 use super::group::Group;
+use crate::point_to_point::tag_text;
 use crate::shared::Shared;
 use crate::{Error, Source, Status};
 use carrousel_engine::{CallContext, CallSite, Caller, Located};
@@ -16,7 +17,11 @@ pub struct Communicator {
 
 impl Communicator {
     pub(crate) fn world(shared: Shared) -> Self {
-        let group = Group::All(shared.with(|endpoint| endpoint.ranks()));
+        let ranks = shared.with(|endpoint| {
+            endpoint.set_tag_text(tag_text);
+            endpoint.ranks()
+        });
+        let group = Group::All(ranks);
         let communicator = carrousel_rank::Communicator::WORLD;
         Self { shared, context: CallContext { communicator, site: None }, group }
     }

@@ -3,8 +3,8 @@
 
 use super::status::{Status, received};
 use crate::uninterrupted::uninterrupted;
-use carrousel_engine::{BoxedError, Caller, Endpoint, Error, Located, SendKind};
-use carrousel_rank::{Handle, Source, TagSelector};
+use carrousel_engine::{BoxedError, Caller, Endpoint, Error, Located, SendEnvelope, SendKind};
+use carrousel_rank::{Handle, RankId, Source, Tag, TagSelector};
 
 fn got(status: Option<Status>) -> Result<Status, BoxedError> {
     status.ok_or_else(|| Error::Internal("a receive has ended without a message").into())
@@ -17,13 +17,14 @@ pub(super) fn send(
     bytes: &[u8],
     caller: Caller<'_>,
     to: u32,
-    tag: u32,
+    tag: Tag,
     kind: SendKind,
 ) -> Result<(), BoxedError> {
+    let envelope = SendEnvelope::new(RankId(to), tag);
     uninterrupted(|| {
         // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
         // request. Noticed by: tests/messages.rs, under AddressSanitizer.
-        match unsafe { endpoint.send(bytes, caller, to, tag, kind) }? {
+        match unsafe { endpoint.send(bytes, caller, envelope, kind) }? {
             Some(request) => endpoint.wait(request, caller, |_| ()),
             None => Ok(()),
         }
@@ -65,7 +66,7 @@ pub(super) fn receive_claimed(
 pub(super) struct Outgoing<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) to: u32,
-    pub(super) tag: u32,
+    pub(super) tag: Tag,
 }
 
 /// Sends a message and receives another one at once.
@@ -78,11 +79,12 @@ pub(super) fn exchange(
     tag: TagSelector,
 ) -> Result<Status, BoxedError> {
     let Outgoing { bytes: data, to, tag: send_tag } = outgoing;
+    let envelope = SendEnvelope::new(RankId(to), send_tag);
     uninterrupted(|| {
         // SAFETY: as in `receive`: every way out of here has waited for the request.
         let receive = unsafe { endpoint.receive(bytes, caller, from, tag) }?;
         // SAFETY: as in `send`.
-        let sent = match unsafe { endpoint.send(data, caller, to, send_tag, SendKind::Blocking) } {
+        let sent = match unsafe { endpoint.send(data, caller, envelope, SendKind::Blocking) } {
             Ok(None) => Ok(()),
             Ok(Some(request)) => endpoint.wait(request, caller, |_| ()),
             Err(error) => {

@@ -2,7 +2,8 @@
 
 use super::blocking;
 use super::request::Request;
-use super::status::{Source, Status, Tag};
+use super::status::{Source, Status};
+use super::tags::{self, Tag};
 use crate::{Communicator, Element, Error};
 use carrousel_engine::ClaimedMessage;
 use carrousel_rank::Handle;
@@ -38,7 +39,7 @@ impl Communicator {
     /// As [`Communicator::probe`].
     #[track_caller]
     pub fn mprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Message, Error> {
-        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
         let claimed = self.shared.with(|endpoint| endpoint.wait_to_claim(caller, from, tag));
         Ok(self.message(claimed?))
     }
@@ -49,7 +50,7 @@ impl Communicator {
     /// As [`Communicator::iprobe`].
     #[track_caller]
     pub fn improbe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Message>, Error> {
-        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
         let claimed = self.shared.with(|endpoint| endpoint.claim_now(caller, from, tag))?;
         Ok(claimed.map(|claimed| self.message(claimed)))
     }

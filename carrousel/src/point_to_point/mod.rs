@@ -16,12 +16,16 @@ mod probe;
 mod request;
 mod scope;
 mod status;
+mod tags;
 
 pub use self::completion::{Outstanding, block_on, wait_all, wait_any, wait_some};
 pub use self::message::Message;
 pub use self::request::Request;
 pub use self::scope::{Scope, ScopedRequest};
-pub use self::status::{Any, Source, Status, Tag};
+pub use self::status::{Any, Source, Status};
+pub use self::tags::Tag;
+
+pub(crate) use self::tags::text as tag_text;
 
 use self::blocking::{Outgoing, exchange};
 use crate::{Communicator, Element, Error};
@@ -36,7 +40,7 @@ impl Communicator {
     #[inline]
     #[track_caller]
     pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
-        let (caller, to) = (self.caller(), self.group.rank(to)?);
+        let (caller, to, tag) = (self.caller(), self.group.rank(to)?, tags::of_send(tag)?);
         Ok(self.shared.with(|endpoint| {
             blocking::send(endpoint, data.as_bytes(), caller, to, tag, SendKind::Blocking)
         })?)
@@ -48,7 +52,7 @@ impl Communicator {
     /// As [`Communicator::send`].
     #[track_caller]
     pub fn ssend<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
-        let (caller, to) = (self.caller(), self.group.rank(to)?);
+        let (caller, to, tag) = (self.caller(), self.group.rank(to)?, tags::of_send(tag)?);
         Ok(self.shared.with(|endpoint| {
             blocking::send(endpoint, data.as_bytes(), caller, to, tag, SendKind::Synchronous)
         })?)
@@ -67,7 +71,7 @@ impl Communicator {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
-        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
         let got = self
             .shared
             .with(|endpoint| blocking::receive(endpoint, buffer.as_mut_bytes(), caller, from, tag));
@@ -89,8 +93,9 @@ impl Communicator {
         recv_tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let caller = self.caller();
-        let (bytes, from, tag) = (buffer.as_mut_bytes(), self.source(from)?, recv_tag.into().0);
-        let outgoing = Outgoing { bytes: data.as_bytes(), to: self.group.rank(to)?, tag: send_tag };
+        let (bytes, from, tag) = (buffer.as_mut_bytes(), self.source(from)?, tags::of_receive(recv_tag)?);
+        let (to, send_tag) = (self.group.rank(to)?, tags::of_send(send_tag)?);
+        let outgoing = Outgoing { bytes: data.as_bytes(), to, tag: send_tag };
         let got = self.shared.with(|endpoint| exchange(endpoint, caller, outgoing, bytes, from, tag));
         Ok(self.placed(got?))
     }

@@ -2,13 +2,14 @@
 #![allow(unsafe_code, reason = "memory cannot be lent without")]
 
 use super::completable::{Completable, Stage};
-use super::status::{Source, Status, Tag};
+use super::status::{Source, Status};
+use super::tags::{self, Tag};
 use crate::collectives::{Agreement, end_agreement};
 use crate::shared::Shared;
 use crate::uninterrupted::uninterrupted;
 use crate::{Communicator, Element, Error};
-use carrousel_engine::{Awaited, BoxedError, CallSite, SendKind, WaitStrategy};
-use carrousel_rank::Handle;
+use carrousel_engine::{Awaited, BoxedError, CallSite, SendEnvelope, SendKind, WaitStrategy};
+use carrousel_rank::{Handle, RankId};
 use std::task::{Context, Poll};
 use zerocopy::IntoBytes;
 
@@ -57,7 +58,8 @@ impl Communicator {
         tag: u32,
         synchronous: bool,
     ) -> Result<Request<T>, Error> {
-        let (caller, to) = (self.caller(), self.group.rank(to)?);
+        let (caller, to) = (self.caller(), RankId(self.group.rank(to)?));
+        let envelope = SendEnvelope::new(to, tags::of_send(tag)?);
         let bytes = data.as_slice().as_bytes();
         let request = |stage, data| Request {
             communicator: self.of_request(),
@@ -72,7 +74,7 @@ impl Communicator {
             // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
             // which uses it no more and drops it only after the library has ended the request; if the
             // request is leaked, so are the bytes. Noticed by: tests/messages.rs, under AddressSanitizer.
-            uninterrupted(|| unsafe { endpoint.send(bytes, caller, to, tag, kind) })
+            uninterrupted(|| unsafe { endpoint.send(bytes, caller, envelope, kind) })
         })?;
         Ok(request(handle.map_or(Stage::Sent, Stage::Open), data))
     }
@@ -89,7 +91,7 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Request<T>, Error> {
         let bytes: *mut [u8] = buffer.as_mut_slice().as_mut_bytes();
-        let (caller, from, tag) = (self.caller(), self.source(from)?, tag.into().0);
+        let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
         // SAFETY: as in `start_send`; and nobody else has the buffer.
         let handle = self
             .shared

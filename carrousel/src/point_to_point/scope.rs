@@ -2,12 +2,13 @@
 #![allow(unsafe_code, reason = "memory cannot be lent without")]
 
 use super::completable::{Completable, Stage};
-use super::status::{Source, Status, Tag};
+use super::status::{Source, Status};
+use super::tags::{self, Tag};
 use crate::shared::Shared;
 use crate::uninterrupted::uninterrupted;
 use crate::{Communicator, Element, Error};
-use carrousel_engine::{BoxedError, CallSite, SendKind};
-use carrousel_rank::{Handle, UsageError};
+use carrousel_engine::{BoxedError, CallSite, SendEnvelope, SendKind};
+use carrousel_rank::{Handle, RankId, UsageError};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -165,13 +166,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: u32,
         synchronous: bool,
     ) -> Result<ScopedRequest<'scope>, Error> {
-        let (caller, to) = (self.communicator.caller(), self.communicator.group.rank(to)?);
+        let (caller, to) = (self.communicator.caller(), RankId(self.communicator.group.rank(to)?));
+        let envelope = SendEnvelope::new(to, tags::of_send(tag)?);
         let bytes = data.as_bytes();
         let kind = SendKind::of_request(synchronous);
         let handle = self.communicator.shared.with(|endpoint| {
             // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
             // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
-            uninterrupted(|| unsafe { endpoint.send(bytes, caller, to, tag, kind) })
+            uninterrupted(|| unsafe { endpoint.send(bytes, caller, envelope, kind) })
         })?;
         Ok(match handle {
             Some(handle) => self.opened(handle, false),
@@ -191,7 +193,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope>, Error> {
         let caller = self.communicator.caller();
-        let (from, tag) = (self.communicator.source(from)?, tag.into().0);
+        let (from, tag) = (self.communicator.source(from)?, tags::of_receive(tag)?);
         let bytes = buffer.as_mut_bytes();
         // SAFETY: as in `send`; borrowed mutably, so nobody else uses it.
         let handle = self

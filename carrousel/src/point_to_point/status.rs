@@ -1,4 +1,4 @@
-//! Received messages: sender, tag and length, and how receives select them.
+//! Received messages: sender, tag and length, and how receives select their sender.
 
 use crate::Error;
 use carrousel_engine::Found;
@@ -32,7 +32,7 @@ impl Status {
 
 impl From<Found> for Status {
     #[inline]
-    fn from(Found { envelope, bytes }: Found) -> Self {
+    fn from(Found { envelope, bytes, .. }: Found) -> Self {
         Self { source: envelope.source.0, tag: mpi::number(envelope.tag), bytes }
     }
 }
@@ -47,11 +47,7 @@ pub(super) fn received(status: &carrousel_rank::Status) -> Option<Status> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source(pub(crate) carrousel_rank::Source);
 
-/// A tag, or any (`MPI_ANY_TAG`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Tag(pub(crate) carrousel_rank::TagSelector);
-
-/// Any source or any tag, see [`Source`] and [`Tag`].
+/// Any source or any tag, see [`Source`] and [`Tag`](super::Tag).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Any;
 
@@ -70,23 +66,5 @@ impl From<Any> for Source {
 impl From<Source> for carrousel_rank::Source {
     fn from(source: Source) -> Self {
         source.0
-    }
-}
-
-impl From<Tag> for carrousel_rank::TagSelector {
-    fn from(tag: Tag) -> Self {
-        tag.0
-    }
-}
-
-impl From<u32> for Tag {
-    fn from(tag: u32) -> Self {
-        Self(mpi::selector(Some(tag)))
-    }
-}
-
-impl From<Any> for Tag {
-    fn from(_: Any) -> Self {
-        Self(mpi::ANY_TAG)
     }
 }

@@ -7,9 +7,7 @@ use super::transports::Transports;
 use super::{Endpoint, Found};
 use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
-use carrousel_rank::{
-    Arrived, Call, Communicator, Handle, Pattern, RankId, ReceiveClaimed, Source, TagSelector,
-};
+use carrousel_rank::{Arrived, Call, Communicator, Handle, Pattern, ReceiveClaimed, Source, TagSelector};
 
 /// A claimed message: no other receive gets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,11 +42,11 @@ impl Endpoint {
     fn claim(&mut self, caller: Caller<'_>, from: Source, tag: TagSelector) -> Option<ClaimedMessage> {
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
         let (request, arrived) = self.driver.claim(from, tag, caller.id(), transports, caller)?;
-        let Arrived { envelope, len: bytes, .. } = arrived;
-        let what = What::Claim { from: envelope.source, tag: envelope.tag, len: bytes };
+        let Arrived { envelope, len, .. } = arrived;
+        let what = What::Claim { from: envelope.source, tag: envelope.tag, len };
         let location = caller.location();
         self.pending.begin(request, Known { what, key: Registry::NONE.key, rendezvous: false, location });
-        Some(ClaimedMessage { request, found: Found { envelope, bytes } })
+        Some(ClaimedMessage { request, found: arrived.into() })
     }
 
     /// Starts the receive of a claimed message into bytes that are lent to the library: the request that has claimed it is
@@ -69,8 +67,8 @@ impl Endpoint {
         let len = bytes.len() as u64;
         let Known { what, .. } = *self.pending.known(message);
         let what = match what {
-            What::Claim { from: RankId(rank), tag, .. } => {
-                What::Receive { from: Source::Rank(RankId(rank)), tag: TagSelector::exact(tag), len }
+            What::Claim { from, tag, .. } => {
+                What::Receive { from: Source::Rank(from), tag: TagSelector::exact(tag), len }
             }
             // The rank refuses a request that has claimed nothing.
             other => other,

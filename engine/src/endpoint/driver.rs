@@ -340,7 +340,6 @@ impl Driver {
         transports: &mut Transports<'_>,
         at: impl Located,
     ) -> Result<Handle, UsageError> {
-        call.check_mpi_tag()?;
         if self.observed {
             return self.call_observed(call, lent, transports, at);
         }
@@ -361,7 +360,6 @@ impl Driver {
         if self.observed {
             return Ok(false);
         }
-        Call::Send(*send).check_mpi_tag()?;
         let Self { rank, resources, .. } = self;
         // It changes nothing for receives, so there is nothing new to be announced.
         rank.send_eagerly(send, &mut WorkExecutor { resources, transports, data: Data::NONE, lent: bytes })

@@ -5,7 +5,7 @@ use super::pending::What;
 use super::pmi::PmiConnection;
 use crate::site::CallSite;
 use crate::{Error, SourceLine};
-use carrousel_rank::RankId;
+use carrousel_rank::{RankId, TagSelector};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -33,8 +33,8 @@ pub struct WaitingRequest {
     pub what: Cow<'static, str>,
     /// The peer; `None` for any, or for all.
     pub peer: Option<u32>,
-    /// The tag; `None` for any.
-    pub tag: Option<u32>,
+    /// The tag, or the tags that it accepts, as the application's library tells them ([`TagText`]); `None` if it has none.
+    pub tag: Option<Cow<'static, str>>,
     /// The bytes of the message or of the buffer.
     pub bytes: u64,
     /// Its progress so far.
@@ -45,9 +45,29 @@ pub struct WaitingRequest {
     pub awaited: bool,
 }
 
+/// How the tags that a request accepts are told to a person: what their bits mean, and so which of them are any, is the
+/// matter of the library that embeds the endpoint.
+pub type TagText = fn(TagSelector) -> Cow<'static, str>;
+
+/// The text of tags whose bits mean nothing in particular.
+pub(super) fn tag_bits(tag: TagSelector) -> Cow<'static, str> {
+    match tag.ignore() {
+        0 => tag.tag().0.to_string().into(),
+        u64::MAX => "any".into(),
+        ignored => format!("{:#x} but for the bits {ignored:#x}", tag.tag().0).into(),
+    }
+}
+
 impl WaitingRequest {
-    pub(super) fn new(what: &What, state: &'static str, started: Option<CallSite>, awaited: bool) -> Self {
+    pub(super) fn new(
+        what: &What,
+        text: TagText,
+        state: &'static str,
+        started: Option<CallSite>,
+        awaited: bool,
+    ) -> Self {
         let (peer, tag, bytes) = what.parts();
+        let tag = tag.map(text);
         let started = started.map(SourceLine::from);
         Self { what: what.name().into(), peer, tag, bytes, state: state.into(), started, awaited }
     }
@@ -66,8 +86,8 @@ impl fmt::Display for WaitingRequest {
         if self.is_collective() {
             return write!(f, "{what}{started}: {state}");
         }
-        let or_any = |number: &Option<u32>| number.map_or("any".to_owned(), |number| number.to_string());
-        let (peer, tag) = (or_any(peer), or_any(tag));
+        let peer = peer.map_or("any".to_owned(), |peer| peer.to_string());
+        let tag = tag.as_deref().unwrap_or("any");
         match &**what {
             "probe" => write!(f, "{what} from {peer} tag {tag}: {state}"),
             "receive" => write!(f, "{what} from {peer} tag {tag}, {bytes} bytes{started}: {state}"),
@@ -141,5 +161,24 @@ impl Launcher {
     /// The ranks that the launcher says have ended since it was last asked.
     pub(super) fn lost(&self) -> Result<Vec<RankId>, Error> {
         self.link.lost()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carrousel_rank::{Source, Tag};
+
+    #[test]
+    fn tags_are_told_by_their_bits_unless_a_library_tells_them() {
+        let told = |text, tag, ignore| {
+            let what = What::Probe { from: Source::Any, tag: TagSelector::new(Tag(tag), ignore) };
+            WaitingRequest::new(&what, text, "waits", None, true).to_string()
+        };
+        let plain = |tag, ignore| told(tag_bits, tag, ignore);
+        assert_eq!(plain(u64::MAX, 0), "probe from any tag 18446744073709551615: waits");
+        assert_eq!(plain(1 << 40, 0xf0), "probe from any tag 0x10000000000 but for the bits 0xf0: waits");
+        assert_eq!(plain(5, u64::MAX), "probe from any tag any: waits");
+        assert_eq!(told(|_| "seven".into(), 7, 0), "probe from any tag seven: waits");
     }
 }

@@ -24,12 +24,11 @@ mod waiting;
 
 pub use self::claims::ClaimedMessage;
 pub use self::communicators::{COMPARED, Membership, Taken};
-pub use self::launcher::Launcher;
-pub use self::launcher::{Waiting, WaitingRequest};
+pub use self::launcher::{Launcher, TagText, Waiting, WaitingRequest};
 pub use self::pending::Awaited;
 pub use self::pmi::PmiConnection;
 pub use self::reductions::ReduceOp;
-pub use self::sending::SendKind;
+pub use self::sending::{SendEnvelope, SendKind};
 pub use self::usage::LeftBehind;
 pub use self::wait_strategy::WaitStrategy;
 
@@ -72,16 +71,29 @@ pub struct NodeTopology {
     pub here: usize,
 }
 
-/// A message that a probe has found: its envelope, and its bytes.
+/// A message that a probe has found: its envelope, its data, and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The envelope.
     pub envelope: Envelope,
+    /// The 8 bytes that its sender has sent with it ([`SendEnvelope::data`]).
+    pub data: Option<u64>,
     /// The bytes.
     pub bytes: u64,
 }
 
+impl From<Arrived> for Found {
+    #[inline]
+    fn from(Arrived { envelope, data, len }: Arrived) -> Self {
+        Self { envelope, data, bytes: len }
+    }
+}
+
 /// A rank, its memory and its transports. No MPI names, no lifetimes: memory is lent to it by pointer and length.
+///
+/// A message has a tag of 64 bits, and 8 bytes of data if its sender wants them ([`SendEnvelope`]). Receives, probes and
+/// claims ask for a source or any, and for a tag without the bits that they ignore ([`TagSelector`]). All tags and all masks
+/// are legal: what bits mean, and that some must not be set, is the matter of who calls.
 pub struct Endpoint {
     node: Node,
     net: Option<AnyNetwork>,
@@ -100,6 +112,8 @@ pub struct Endpoint {
     /// Whether this rank may block in a long wait: others need the processor, and every arrival wakes the rank.
     can_block: bool,
     launcher: Option<Launcher>,
+    /// How tags are told in hang reports.
+    tag_text: TagText,
     /// The reaction to usage errors that no rank can see alone.
     check_usage: CheckUsage,
     /// The number of calls that have started a request; wraps around.
@@ -173,6 +187,7 @@ impl Endpoint {
             can_block,
             neighbours,
             launcher: None,
+            tag_text: launcher::tag_bits,
             check_usage: CheckUsage::Off,
             calls: 0,
             communicators: Communicators::default(),
@@ -186,6 +201,11 @@ impl Endpoint {
     /// Attaches the launcher, which is polled in long waits.
     pub fn attach_launcher(&mut self, launcher: Launcher) {
         self.launcher = Some(launcher);
+    }
+
+    /// Sets how tags are told in hang reports; before, a tag is a number.
+    pub fn set_tag_text(&mut self, text: TagText) {
+        self.tag_text = text;
     }
 
     /// The address by which peers connect, as text.
@@ -477,8 +497,7 @@ impl Endpoint {
         if self.driver.recorder.is_some() {
             self.driver.record_probe(pattern, arrived);
         }
-        let Arrived { envelope, len: bytes, .. } = arrived;
-        Some(Found { envelope, bytes })
+        Some(arrived.into())
     }
 
     /// Ends the part of this rank without its peers: they see it as lost once the process ends.

@@ -1,13 +1,13 @@
 //! The endpoint's records of its requests: a description for hang reports, their memory, and their call sites.
 
-use carrousel_rank::{Handle, Kind, RankId, Source, Tag, TagSelector, mpi};
+use carrousel_rank::{Handle, Kind, RankId, Source, Tag, TagSelector};
 use std::panic::Location;
 
 /// The kind of a request, with its data for a hang report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// A send.
-    Send { to: u32, tag: u32, len: u64, synchronous: bool },
+    Send { to: RankId, tag: Tag, len: u64, synchronous: bool },
     /// A receive.
     Receive { from: Source, tag: TagSelector, len: u64 },
     /// A message that was claimed, and is neither received nor discarded.
@@ -31,17 +31,18 @@ impl What {
         }
     }
 
-    /// The peer and the tag, unless any will do, and bytes.
-    pub(super) fn parts(&self) -> (Option<u32>, Option<u32>, u64) {
-        let (from, tag, len) = match *self {
-            Self::Send { to, tag, len, .. } => return (Some(to), Some(tag), len),
-            Self::Claim { from, tag, len } => return (Some(from.0), Some(mpi::number(tag)), len),
+    /// The peer, unless any will do, the tags, if it has any, and bytes.
+    pub(super) fn parts(&self) -> (Option<u32>, Option<TagSelector>, u64) {
+        let (peer, tag, len) = match *self {
+            Self::Send { to: peer, tag, len, .. } | Self::Claim { from: peer, tag, len } => {
+                (Source::Rank(peer), TagSelector::exact(tag), len)
+            }
             Self::Collective(_) => return (None, None, 0),
             Self::Receive { from, tag, len } => (from, tag, len),
             Self::Probe { from, tag } => (from, tag, 0),
         };
-        let from = if let Source::Rank(RankId(rank)) = from { Some(rank) } else { None };
-        (from, mpi::named(tag), len)
+        let peer = if let Source::Rank(RankId(rank)) = peer { Some(rank) } else { None };
+        (peer, Some(tag), len)
     }
 }
 

@@ -3,7 +3,7 @@
 use carrousel_rank::Handle;
 use std::sync::Arc;
 
-/// The operation of a reduction (`MPI_Op`): it replaces the first bytes by the combination of both. It is associative
+/// The operation of a reduction (MPI-4.1, 6.9): it replaces the first bytes by the combination of both. It is associative
 /// and commutative.
 pub type ReduceOp = Arc<dyn Fn(&mut [u8], &[u8]) + Send + Sync>;
 

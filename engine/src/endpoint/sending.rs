@@ -8,7 +8,26 @@ use crate::Error;
 use crate::backends::AnyRegistration;
 use crate::error::BoxedError;
 use crate::site::Caller;
-use carrousel_rank::{Call, Handle, RankId, Send, mpi};
+use carrousel_rank::{Call, Handle, RankId, Send, Tag};
+
+/// The envelope of a message to be sent; its source and its communicator are those of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendEnvelope {
+    /// The receiver.
+    pub to: RankId,
+    /// Its tag. All 64 bits are the application's.
+    pub tag: Tag,
+    /// 8 bytes that travel with it: its receive gets them with its tag, and so do probes and claims.
+    pub data: Option<u64>,
+}
+
+impl SendEnvelope {
+    /// The envelope of a message without data.
+    #[inline]
+    pub const fn new(to: RankId, tag: Tag) -> Self {
+        Self { to, tag, data: None }
+    }
+}
 
 /// The kinds of sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +60,7 @@ impl Endpoint {
         &mut self,
         bytes: *const [u8],
         caller: Caller<'_>,
-        to: u32,
-        tag: u32,
+        envelope: SendEnvelope,
         kind: SendKind,
     ) -> Result<Option<Handle>, BoxedError> {
         // SAFETY: as the caller promises.
@@ -51,14 +69,21 @@ impl Endpoint {
         let mut registration = None;
         if !synchronous {
             if self.net.is_some() {
-                registration = self.often_used(bytes, to, kind == SendKind::Blocking);
+                registration = self.often_used(bytes, envelope.to, kind == SendKind::Blocking);
             }
-            if registration.is_none() && self.send_eagerly(bytes, caller, to, tag)? {
-                return Ok(None);
+            if registration.is_none() {
+                // Most messages have no data, and most callers know that when they are compiled.
+                let sent = match envelope.data {
+                    None => self.send_eagerly(bytes, caller, envelope.to, envelope.tag)?,
+                    Some(_) => self.send_eagerly_with_data(bytes, caller, envelope)?,
+                };
+                if sent {
+                    return Ok(None);
+                }
             }
         }
         // SAFETY: as the caller promises; the registration is of these bytes.
-        unsafe { self.send_in_place(bytes, caller, to, tag, synchronous, registration) }.map(Some)
+        unsafe { self.send_in_place(bytes, caller, envelope, synchronous, registration) }.map(Some)
     }
 
     /// Starts a send of bytes that are lent to the library. With a `registration` of these bytes at the adapter, the
@@ -73,17 +98,16 @@ impl Endpoint {
         &mut self,
         bytes: *const [u8],
         caller: Caller<'_>,
-        to: u32,
-        tag: u32,
+        envelope: SendEnvelope,
         synchronous: bool,
         registration: Option<AnyRegistration>,
     ) -> Result<Handle, BoxedError> {
         // SAFETY: as the caller promises: the key is released when the request ends.
         let memory = unsafe { self.driver.resources.registry.register(bytes.cast(), bytes.len()) };
-        self.reach(to, memory.key)?;
+        let SendEnvelope { to, tag, data } = envelope;
+        self.reach(to.0, memory.key)?;
         let (len, communicator) = (bytes.len() as u64, caller.id());
-        let send =
-            Send { to: RankId(to), tag: mpi::tag(tag), communicator, len, memory, synchronous, data: None };
+        let send = Send { to, tag, communicator, len, memory, synchronous, data };
         let (call, what) = (Call::Send(send), What::Send { to, tag, len, synchronous });
         let Some(registration) = registration else { return self.start(call, what, memory.key, caller) };
         self.driver.resources.registry.offer(memory, registration);
@@ -98,18 +122,40 @@ impl Endpoint {
         &mut self,
         bytes: &[u8],
         caller: Caller<'_>,
-        to: u32,
-        tag: u32,
+        to: RankId,
+        tag: Tag,
     ) -> Result<bool, BoxedError> {
+        self.send_eagerly_inlined(bytes, caller, SendEnvelope::new(to, tag))
+    }
+
+    /// As [`Endpoint::send_eagerly`], a message with data.
+    #[inline(never)]
+    fn send_eagerly_with_data(
+        &mut self,
+        bytes: &[u8],
+        caller: Caller<'_>,
+        envelope: SendEnvelope,
+    ) -> Result<bool, BoxedError> {
+        self.send_eagerly_inlined(bytes, caller, envelope)
+    }
+
+    /// As [`Endpoint::send_eagerly`]: the copy for messages without data has nothing that is about data.
+    #[inline(always)]
+    fn send_eagerly_inlined(
+        &mut self,
+        bytes: &[u8],
+        caller: Caller<'_>,
+        envelope: SendEnvelope,
+    ) -> Result<bool, BoxedError> {
+        let SendEnvelope { to, tag, data } = envelope;
         let len = bytes.len() as u64;
-        if len > self.eager_threshold || !self.is_reachable(to) {
+        if len > self.eager_threshold || !self.is_reachable(to.0) {
             return Ok(false);
         }
         self.poll_seldom();
-        let (to, tag, communicator) = (RankId(to), mpi::tag(tag), caller.id());
         // Bytes that are copied at once need not be registered.
-        let memory = Registry::NONE;
-        let send = Send { to, tag, communicator, len, memory, synchronous: false, data: None };
+        let (memory, communicator) = (Registry::NONE, caller.id());
+        let send = Send { to, tag, communicator, len, memory, synchronous: false, data };
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
         Ok(self.driver.send_eagerly(&send, bytes, transports)?
             || self.send_otherwise(&send, bytes, caller)?)
@@ -135,9 +181,9 @@ impl Endpoint {
     /// 5.3).
     #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
     #[inline(never)]
-    fn often_used(&mut self, bytes: &[u8], to: u32, waits: bool) -> Option<AnyRegistration> {
+    fn often_used(&mut self, bytes: &[u8], to: RankId, waits: bool) -> Option<AnyRegistration> {
         let copies = waits && !self.reuse_blocking || bytes.len() as u64 > self.eager_threshold;
-        if copies || self.neighbours.binary_search(&RankId(to)).is_ok() {
+        if copies || self.neighbours.binary_search(&to).is_ok() {
             return None;
         }
         // SAFETY: it goes to `send_in_place`, whose caller lends these bytes.

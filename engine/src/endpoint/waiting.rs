@@ -112,10 +112,10 @@ impl Endpoint {
         for what in pending.chain(self.probed()) {
             match what {
                 What::Send { to: peer, .. }
-                | What::Claim { from: RankId(peer), .. }
-                | What::Receive { from: Source::Rank(RankId(peer)), .. }
-                | What::Probe { from: Source::Rank(RankId(peer)), .. } => {
-                    awaited.insert(RankId(peer));
+                | What::Claim { from: peer, .. }
+                | What::Receive { from: Source::Rank(peer), .. }
+                | What::Probe { from: Source::Rank(peer), .. } => {
+                    awaited.insert(peer);
                 }
                 What::Receive { from: Source::Any, .. }
                 | What::Probe { from: Source::Any, .. }
@@ -176,10 +176,16 @@ impl Endpoint {
             let known = self.pending.known(request);
             let state = self.driver.rank.progress_of(request).unwrap_or("complete");
             let started = Some(self.started_at(request)).filter(|started| *started != site);
-            WaitingRequest::new(&known.what, state, started, awaited == Awaited::Request(request))
+            WaitingRequest::new(
+                &known.what,
+                self.tag_text,
+                state,
+                started,
+                awaited == Awaited::Request(request),
+            )
         });
         let none = "no such message has come";
-        let probed = self.probed().map(|what| WaitingRequest::new(&what, none, None, true));
+        let probed = self.probed().map(|what| WaitingRequest::new(&what, self.tag_text, none, None, true));
         let requests = requests.chain(probed).collect();
         let waited_ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
         Some(Waiting { rank: self.driver.resources.me.0, waited_ms, place: site.into(), requests })
