@@ -40,8 +40,9 @@ pub(super) fn call(call: &Call) -> String {
     match call {
         Call::Send(send) => {
             let name = if send.synchronous { "a synchronous send" } else { "a send" };
+            let (len, beside) = (bytes(send.len), beside(send.data));
             let among = among(send.communicator.index());
-            format!("{name} to {} tag {}, {}{among}", send.to, send.tag.0, bytes(send.len))
+            format!("{name} to {} tag {}, {len}{beside}{among}", send.to, send.tag.0)
         }
         Call::Receive(receive) => {
             let (from, tag) = (source(receive.from), selector(receive.tag));
