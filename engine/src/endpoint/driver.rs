@@ -148,20 +148,27 @@ impl Resources {
         if to != self.me && !self.reaches(to, transports) {
             return;
         }
-        let packet = match transports.net_to(to).map(|_| self.registry.exported(packet)) {
-            None => *packet,
-            Some(Ok(packet)) => packet,
-            Some(Err(refused)) => return self.refuse(to, refused, transports),
+        let exported;
+        let packet = if transports.net_to(to).is_some() && packet.offers().is_some() {
+            match self.registry.exported(packet) {
+                Ok(packet) => exported = packet,
+                Err(refused) => return self.refuse(to, refused, transports),
+            }
+            &exported
+        } else {
+            packet
         };
         let data = match (packet, memory) {
             (Packet::Eager { .. }, Some(Registry::NONE)) => lent,
-            (Packet::Eager { len, .. }, Some(memory)) => self.registry.bytes(memory, len).unwrap_or_default(),
+            (Packet::Eager { len, .. }, Some(memory)) => {
+                self.registry.bytes(memory, *len).unwrap_or_default()
+            }
             _ => &[],
         };
         if to == self.me {
-            return self.local.push_back((self.own(context, packet), data.to_vec()));
+            return self.local.push_back((self.own(context, *packet), data.to_vec()));
         }
-        let head = wire::encode(context, &packet);
+        let head = wire::encode(context, packet);
         if let Some(memory) = memory
             && let Some(key) = self.registry.offered(memory)
             && let Some(net) = transports.net_to(to)

@@ -180,18 +180,18 @@ pub const fn is_eager(header: Header) -> bool {
 /// The head of a packet. The data of an EAGER goes behind it.
 #[inline]
 pub fn encode(context: Context, packet: &Packet) -> Head {
-    let word = word_of(packet).map(U64::new);
+    let word = word_of(packet);
     let flag = if word.is_some() { Kind::WITH_WORD } else { 0 };
-    let word: &[u8] = word.as_ref().map_or(&[], IntoBytes::as_bytes);
+    // Most packets have no word: without one, all lengths are known when this is compiled.
     let head = |Kind(direction, kind): Kind, body: &[u8]| {
-        Head::new(Header::new(Protocol::Messages, direction, kind | flag, context), [body, word])
+        Head::new(Header::new(Protocol::Messages, direction, kind | flag, context), [body, &[]])
     };
     let request = |kind, request: Handle| head(kind, RequestBody { request: request.into() }.as_bytes());
     let cancel = |kind, rtr: RtrId| head(kind, CancelBody { rtr: rtr.into() }.as_bytes());
     let written = |kind, rtr: RtrId, tag: Tag, len: u64| {
         head(kind, WrittenBody { rtr: rtr.into(), tag: tag.0.into(), len: len.into() }.as_bytes())
     };
-    match *packet {
+    let head = match *packet {
         Packet::Eager { tag, .. } => head(Kind::EAGER, EagerBody { tag: tag.0.into() }.as_bytes()),
         Packet::Rts { tag, len, send, memory, hint, .. } => {
             let hint = match hint {
@@ -230,6 +230,10 @@ pub fn encode(context: Context, packet: &Packet) -> Head {
         Packet::Ack { seen, taken } => {
             head(Kind::ACK, AckBody { seen: seen.into(), taken: taken.into() }.as_bytes())
         }
+    };
+    match word {
+        None => head,
+        Some(word) => head.with_word(word),
     }
 }
 

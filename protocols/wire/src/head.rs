@@ -34,6 +34,16 @@ impl Head {
         Self { len: (Header::LEN + parts[0].len() + parts[1].len()) as u8, bytes }
     }
 
+    /// The same head with a word behind its body, in little-endian order.
+    ///
+    /// # Panics
+    /// When the body would have more than [`BODY_MAX`] bytes.
+    #[cold]
+    #[must_use]
+    pub fn with_word(self, word: u64) -> Self {
+        Self::new(self.header(), [self.body(), &word.to_le_bytes()])
+    }
+
     /// The header.
     #[inline]
     pub const fn header(&self) -> Header {
