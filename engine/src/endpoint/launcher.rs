@@ -74,7 +74,7 @@ impl WaitingRequest {
 
     /// Whether it is a collective, which waits for all ranks.
     pub fn is_collective(&self) -> bool {
-        !["send", "synchronous send", "receive", "probe"].contains(&&*self.what)
+        !["send", "synchronous send", "receive", "probe", "claim"].contains(&&*self.what)
     }
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for WaitingRequest {
         let tag = tag.as_deref().unwrap_or("any");
         match &**what {
             "probe" => write!(f, "{what} from {peer} tag {tag}: {state}"),
-            "receive" => write!(f, "{what} from {peer} tag {tag}, {bytes} bytes{started}: {state}"),
+            "receive" | "claim" => write!(f, "{what} from {peer} tag {tag}, {bytes} bytes{started}: {state}"),
             _ => write!(f, "{what} to {peer} tag {tag}, {bytes} bytes{started}: {state}"),
         }
     }
@@ -180,5 +180,13 @@ mod tests {
         assert_eq!(plain(1 << 40, 0xf0), "probe from any tag 0x10000000000 but for the bits 0xf0: waits");
         assert_eq!(plain(5, u64::MAX), "probe from any tag any: waits");
         assert_eq!(told(|_| "seven".into(), 7, 0), "probe from any tag seven: waits");
+    }
+
+    #[test]
+    fn a_claimed_message_is_no_collective() {
+        let what = What::Claim { from: RankId(3), tag: Tag(7), len: 16 };
+        let claim = WaitingRequest::new(&what, tag_bits, "claimed", None, false);
+        assert!(!claim.is_collective());
+        assert_eq!(claim.to_string(), "claim from 3 tag 7, 16 bytes: claimed");
     }
 }
