@@ -43,6 +43,6 @@ fn as_many_states_are_reached_as_before() {
 #[test]
 fn a_rule_that_does_not_exist_cannot_be_switched_off() {
     let refused = MemoryBounds::SMALL.explore_without("COVER", &one_thread()).map(|outcome| outcome.states);
-    let text = "the reuse rules have no rule `COVER`: did you mean `COVERS`?";
+    let text = "the registration rules have no rule `COVER`: did you mean `COVERS`?";
     assert_eq!(refused.map_err(|error| error.to_string()), Err(text.to_owned()));
 }
