@@ -42,15 +42,15 @@ impl Communicator {
         }
     }
 
-    /// A status with the sender's place in this communicator.
+    /// A status with the sender's `comm_rank` in this communicator.
     #[inline]
-    pub(crate) fn placed(&self, status: Status) -> Status {
-        Status { source: self.group.place(status.source), ..status }
+    pub(crate) fn with_comm_rank(&self, status: Status) -> Status {
+        Status { source: self.group.comm_rank(status.source), ..status }
     }
 
     /// The number of this rank, from 0.
     pub fn rank(&self) -> u32 {
-        self.group.place(self.shared.with(|endpoint| endpoint.me()))
+        self.group.comm_rank(self.shared.with(|endpoint| endpoint.me()))
     }
 
     /// The number of ranks.

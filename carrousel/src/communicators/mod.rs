@@ -18,7 +18,7 @@ impl Communicator {
     #[track_caller]
     pub fn duplicate(&self) -> Result<Self, Error> {
         let members: Vec<u32> =
-            (0..self.size()).map(|place| self.group.rank(place)).collect::<Result<_, _>>()?;
+            (0..self.size()).map(|comm_rank| self.group.rank(comm_rank)).collect::<Result<_, _>>()?;
         self.of_members(&members)
     }
 
@@ -34,9 +34,9 @@ impl Communicator {
         self.allgather(&[own], &mut all)?;
         let same = (0..).zip(&all).filter(|(_, [has, its, _])| *has == 1 && Some(*its) == color);
         let mut members: Vec<(i32, u32)> =
-            same.map(|(place, [.., key])| (key.cast_signed(), place)).collect();
+            same.map(|(comm_rank, [.., key])| (key.cast_signed(), comm_rank)).collect();
         members.sort_unstable();
-        let rank = |(_, place): &(i32, u32)| self.group.rank(*place);
+        let rank = |(_, comm_rank): &(i32, u32)| self.group.rank(*comm_rank);
         let members: Vec<u32> = members.iter().map(rank).collect::<Result<_, _>>()?;
         // Every rank takes part in agreeing on a number, even if it will be in no communicator.
         let new = self.of_members(&members)?;

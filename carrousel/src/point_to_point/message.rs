@@ -56,7 +56,7 @@ impl Communicator {
     }
 
     fn message(&self, claimed: ClaimedMessage) -> Message {
-        let status = self.placed(claimed.found.into());
+        let status = self.with_comm_rank(claimed.found.into());
         Message { communicator: self.of_request(), request: Some(claimed.request), status }
     }
 }
@@ -79,7 +79,7 @@ impl Message {
             .communicator
             .shared
             .with(|endpoint| blocking::receive_claimed(endpoint, bytes, caller, request));
-        Ok(self.communicator.placed(got?))
+        Ok(self.communicator.with_comm_rank(got?))
     }
 
     /// Starts to receive it into `buffer` (`MPI_Imrecv`), which comes back from [`Request::wait`].

@@ -75,7 +75,7 @@ impl Communicator {
         let got = self
             .shared
             .with(|endpoint| blocking::receive(endpoint, buffer.as_mut_bytes(), caller, from, tag));
-        Ok(self.placed(got?))
+        Ok(self.with_comm_rank(got?))
     }
 
     /// Sends `data` to rank `to` and receives into `buffer` at once (`MPI_Sendrecv`).
@@ -97,6 +97,6 @@ impl Communicator {
         let (to, send_tag) = (self.group.rank(to)?, tags::of_send(send_tag)?);
         let outgoing = Outgoing { bytes: data.as_bytes(), to, tag: send_tag };
         let got = self.shared.with(|endpoint| exchange(endpoint, caller, outgoing, bytes, from, tag));
-        Ok(self.placed(got?))
+        Ok(self.with_comm_rank(got?))
     }
 }

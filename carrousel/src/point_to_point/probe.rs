@@ -12,7 +12,7 @@ impl Communicator {
     pub fn probe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
         let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
         let found = self.shared.with(|endpoint| endpoint.wait_for_message(caller, from, tag));
-        Ok(self.placed(found?.into()))
+        Ok(self.with_comm_rank(found?.into()))
     }
 
     /// Whether such a message can be received now (`MPI_Iprobe`). Makes progress.
@@ -23,6 +23,6 @@ impl Communicator {
     pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>, Error> {
         let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
         let found = self.shared.with(|endpoint| endpoint.probe_now(caller, from, tag))?;
-        Ok(found.map(|found| self.placed(found.into())))
+        Ok(found.map(|found| self.with_comm_rank(found.into())))
     }
 }

@@ -214,7 +214,7 @@ impl<T: Element> Completable for Request<T> {
 
     /// Gives the buffer back to the application.
     fn outcome(&mut self, got: Option<Status>) -> Self::Outcome {
-        (std::mem::take(&mut self.buffer), got.map(|status| self.communicator.placed(status)))
+        (std::mem::take(&mut self.buffer), got.map(|status| self.communicator.with_comm_rank(status)))
     }
 }
 

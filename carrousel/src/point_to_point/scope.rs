@@ -260,6 +260,6 @@ impl Completable for ScopedRequest<'_> {
     }
 
     fn outcome(&mut self, got: Option<Status>) -> Self::Outcome {
-        got.map(|status| self.communicator.placed(status))
+        got.map(|status| self.communicator.with_comm_rank(status))
     }
 }

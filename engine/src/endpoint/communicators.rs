@@ -45,10 +45,10 @@ type Members = (Communicator, Box<[u32]>);
 /// The members of a communicator, as long as there is a handle of it.
 #[derive(Debug)]
 pub struct Membership {
-    /// As ranks of the job, by place.
+    /// As ranks of the job, by `comm_rank`.
     pub members: Box<[u32]>,
     /// Places, by rank.
-    places: Box<[u32]>,
+    by_rank: Box<[u32]>,
     /// `None` at a rank that is not a member.
     own: Option<(Communicator, GivenUp)>,
 }
@@ -60,21 +60,21 @@ impl Membership {
     }
 
     fn new(members: &[u32], own: Option<(Communicator, GivenUp)>) -> Self {
-        let mut places: Box<[u32]> = (0..members.len() as u32).collect();
-        places.sort_unstable_by_key(|place| members[*place as usize]);
-        Self { members: members.into(), places, own }
+        let mut by_rank: Box<[u32]> = (0..members.len() as u32).collect();
+        by_rank.sort_unstable_by_key(|comm_rank| members[*comm_rank as usize]);
+        Self { members: members.into(), by_rank, own }
     }
 
-    /// The place of a rank of the job; `None` if it is not a member.
+    /// The `comm_rank` of a rank of the job; `None` if it is not a member.
     #[inline]
-    pub fn place(&self, rank: u32) -> Option<u32> {
-        let member = |place: &u32| self.members[*place as usize];
-        // In a duplicate of the world each rank has the place of its own number.
+    pub fn comm_rank(&self, rank: u32) -> Option<u32> {
+        let member = |comm_rank: &u32| self.members[*comm_rank as usize];
+        // In a duplicate of the world each rank has the `comm_rank` of its own number.
         if self.members.get(rank as usize) == Some(&rank) {
             return Some(rank);
         }
-        let at = self.places.binary_search_by_key(&rank, member).ok()?;
-        Some(self.places[at])
+        let at = self.by_rank.binary_search_by_key(&rank, member).ok()?;
+        Some(self.by_rank[at])
     }
 }
 

@@ -2,7 +2,7 @@
 //! Weathersby, Efficient Algorithms for All-to-All Communications in Multiport Message-Passing Systems, 1997).
 //!
 //! In round `k` a member sends its blocks to the member `2^k` before it. Scratch has the blocks in the order of
-//! places, beginning with the member's own; at the end they are rotated into place.
+//! `comm_rank`s, beginning with the member's own; at the end they are rotated into place.
 
 use crate::shape::log2_up;
 use crate::{At, Local, Message, Round, Shape};

@@ -2,7 +2,7 @@
 //! to the root for long ones (as Open MPI's `basic_linear`).
 //!
 //! A subtree has consecutive nodes, so the blocks of an inner member are one piece. At the root, one such piece may
-//! wrap around behind the last place: it is received into scratch and copied in two parts.
+//! wrap around behind the last `comm_rank`: it is received into scratch and copied in two parts.
 
 use crate::tree::Node;
 use crate::{At, Local, Message, Round, Shape};
@@ -12,7 +12,7 @@ pub(crate) fn tree_rounds(shape: &Shape) -> u32 {
     node.children + u32::from(!node.is_root())
 }
 
-/// Whether the blocks of child `k` of the root wrap around behind the last place.
+/// Whether the blocks of child `k` of the root wrap around behind the last `comm_rank`.
 fn goes_round(shape: &Shape, node: Node, k: u32) -> bool {
     node.child(shape, k) > shape.members - node.below_child(shape, k)
 }

@@ -1,5 +1,5 @@
 //! All-to-all, one partner after the other (Thakur, Rabenseifner, Gropp 2005, section 4.3). In round `i` a member
-//! exchanges with the member whose place differs in the bits of `i`. If the number of members is no power of two, it
+//! exchanges with the member whose `comm_rank` differs in the bits of `i`. If the number of members is no power of two, it
 //! sends to the member `i` after it and receives from the member `i` before it.
 
 use crate::{At, Local, Message, Round, Shape};

@@ -7,18 +7,19 @@
 
 use crate::{At, Local, Message, Round, Shape};
 
-/// The beginning of block `place` of a contribution. If the division is uneven, the first blocks have one element
+/// The beginning of block `comm_rank` of a contribution. If the division is uneven, the first blocks have one element
 /// more.
-fn begin(shape: &Shape, place: u32) -> u64 {
-    let (element, members, place) = (u64::from(shape.element), u64::from(shape.members), u64::from(place));
+fn begin(shape: &Shape, comm_rank: u32) -> u64 {
+    let (element, members, comm_rank) =
+        (u64::from(shape.element), u64::from(shape.members), u64::from(comm_rank));
     let elements = shape.len / element;
-    element * (elements / members * place + place.min(elements % members))
+    element * (elements / members * comm_rank + comm_rank.min(elements % members))
 }
 
-/// Position and length of block `place`.
-fn block(shape: &Shape, place: u32) -> (u64, u64) {
-    let from = begin(shape, place);
-    (from, begin(shape, place + 1) - from)
+/// Position and length of block `comm_rank`.
+fn block(shape: &Shape, comm_rank: u32) -> (u64, u64) {
+    let from = begin(shape, comm_rank);
+    (from, begin(shape, comm_rank + 1) - from)
 }
 
 pub(crate) fn reduce_rounds(shape: &Shape) -> u32 {

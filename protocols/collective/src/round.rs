@@ -37,7 +37,7 @@ impl At {
 /// A message to or from another member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// The other member's place, from 0.
+    /// The other member's `comm_rank`, from 0.
     pub peer: u32,
     /// The position of the bytes to send, or of the room for received ones.
     pub at: At,

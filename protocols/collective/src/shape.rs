@@ -13,9 +13,9 @@ pub enum Kind {
     Reduce,
     /// The combination of all sources is the target of every member.
     AllReduce,
-    /// All sources, by place, are the root's target.
+    /// All sources, by `comm_rank`, are the root's target.
     Gather,
-    /// All sources, by place, are the target of every member.
+    /// All sources, by `comm_rank`, are the target of every member.
     AllGather,
     /// Block `i` of the source of member `j` is block `j` of the target of member `i`.
     AllToAll,
@@ -54,9 +54,9 @@ pub struct Shape {
     pub kind: Kind,
     /// The number of members.
     pub members: u32,
-    /// This member's place, from 0.
+    /// This member's `comm_rank`, from 0.
     pub me: u32,
-    /// The root's place; ignored if the operation has no root.
+    /// The root's `comm_rank`; ignored if the operation has no root.
     pub root: u32,
     /// The bytes of one contribution. For an all-to-all: from each member to each.
     pub len: u64,
@@ -64,15 +64,15 @@ pub struct Shape {
     pub element: u32,
 }
 
-/// Invalid sizes or places for this collective.
+/// Invalid sizes or `comm_rank`s for this collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
     /// The member is not one of the members.
-    #[error("place {place} does not exist among {members} members")]
-    Place {
-        /// The place.
-        place: u32,
+    #[error("rank {comm_rank} does not exist among {members} members")]
+    CommRank {
+        /// The `comm_rank`.
+        comm_rank: u32,
         /// The number of members.
         members: u32,
     },
@@ -100,36 +100,36 @@ impl Shape {
         self.len * u64::from(self.members)
     }
 
-    /// The place `distance` after this one, around the members; `distance` is at most their number.
+    /// The `comm_rank` `distance` after this one, around the members; `distance` is at most their number.
     pub(crate) fn after(&self, distance: u32) -> u32 {
         self.turn(self.me, distance)
     }
 
-    /// The place `distance` before this one.
+    /// The `comm_rank` `distance` before this one.
     pub(crate) fn before(&self, distance: u32) -> u32 {
         self.turn(self.me, self.members - distance)
     }
 
-    /// The place `distance` after `place`.
-    pub(crate) fn turn(&self, place: u32, distance: u32) -> u32 {
-        ((u64::from(place) + u64::from(distance)) % u64::from(self.members)) as u32
+    /// The `comm_rank` `distance` after `comm_rank`.
+    pub(crate) fn turn(&self, comm_rank: u32, distance: u32) -> u32 {
+        ((u64::from(comm_rank) + u64::from(distance)) % u64::from(self.members)) as u32
     }
 
-    /// Byte position of the block of `place` where every member has a block.
-    pub(crate) fn block(&self, place: u32) -> u64 {
-        self.len * u64::from(place)
+    /// Byte position of the block of `comm_rank` where every member has a block.
+    pub(crate) fn block(&self, comm_rank: u32) -> u64 {
+        self.len * u64::from(comm_rank)
     }
 
     fn has_root(&self) -> bool {
         matches!(self.kind, Kind::Broadcast | Kind::Reduce | Kind::Gather)
     }
 
-    /// Whether the sizes and places fit each other.
+    /// Whether the sizes and `comm_rank`s fit each other.
     pub(crate) fn check(&self) -> Result<(), ShapeError> {
         let Self { members, len, element, .. } = *self;
         let root = if self.has_root() { self.root } else { self.me };
-        if let Some(place) = [self.me, root].into_iter().find(|place| *place >= members) {
-            return Err(ShapeError::Place { place, members });
+        if let Some(comm_rank) = [self.me, root].into_iter().find(|comm_rank| *comm_rank >= members) {
+            return Err(ShapeError::CommRank { comm_rank, members });
         }
         let divides = matches!(self.kind, Kind::Reduce | Kind::AllReduce);
         if divides && (element == 0 || !len.is_multiple_of(u64::from(element))) {

@@ -27,12 +27,12 @@ impl Node {
         self.number == 0
     }
 
-    /// The place of the parent of a node that is not the root.
+    /// The `comm_rank` of the parent of a node that is not the root.
     pub(crate) fn parent(self, shape: &Shape) -> u32 {
         shape.turn(shape.root, self.number & (self.number - 1))
     }
 
-    /// The place of child `k`.
+    /// The `comm_rank` of child `k`.
     pub(crate) fn child(self, shape: &Shape, k: u32) -> u32 {
         shape.turn(shape.root, self.number + (1 << k))
     }

@@ -37,8 +37,8 @@ struct Flight {
     taken: bool,
 }
 
-fn seed(place: u32, at: usize) -> u8 {
-    (at as u8).wrapping_mul(31).wrapping_add((place as u8).wrapping_mul(101)).wrapping_add(7)
+fn seed(comm_rank: u32, at: usize) -> u8 {
+    (at as u8).wrapping_mul(31).wrapping_add((comm_rank as u8).wrapping_mul(101)).wrapping_add(7)
 }
 
 impl Member {
@@ -94,25 +94,25 @@ fn run(members: &mut [Member], synchronous: bool, order: &[usize]) {
             if member.is_over() {
                 continue;
             }
-            let place = me as u32;
+            let comm_rank = me as u32;
             let round = member.schedule.round(member.round);
             if !member.sends {
                 member.sends = true;
                 member.receives = true;
                 moved = true;
                 if let Some(message) = round.send {
-                    assert_ne!(message.peer, place);
+                    assert_ne!(message.peer, comm_rank);
                     let bytes = member.at(message.at, message.len).to_vec();
                     let flight = Flight { bytes, taken: false };
-                    flights.entry((place, message.peer)).or_default().push_back(flight);
+                    flights.entry((comm_rank, message.peer)).or_default().push_back(flight);
                 }
             }
             if member.receives {
                 let taken = match round.receive {
                     None => true,
                     Some(message) => {
-                        let lane = flights.entry((message.peer, place)).or_default();
-                        let flight = lane.iter_mut().find(|flight| !flight.taken);
+                        let flight = flights.entry((message.peer, comm_rank)).or_default();
+                        let flight = flight.iter_mut().find(|flight| !flight.taken);
                         flight
                             .map(|flight| {
                                 assert_eq!(
@@ -132,8 +132,8 @@ fn run(members: &mut [Member], synchronous: bool, order: &[usize]) {
                     moved = true;
                 }
             }
-            let lane = round.send.map(|message| flights.entry((place, message.peer)).or_default());
-            let sent = lane.is_none_or(|lane| !synchronous || lane.iter().all(|flight| flight.taken));
+            let flight = round.send.map(|message| flights.entry((comm_rank, message.peer)).or_default());
+            let sent = flight.is_none_or(|flight| !synchronous || flight.iter().all(|flight| flight.taken));
             if !member.receives && sent {
                 round.then.into_iter().flatten().for_each(|local| member.local(local));
                 member.round += 1;
@@ -277,10 +277,10 @@ fn what_is_long_goes_another_way() {
 fn a_shape_that_is_none_is_refused() {
     let shape = Shape { kind: Kind::Reduce, members: 3, me: 0, root: 0, len: 8, element: 4 };
     let wrong = |shape: Shape| Schedule::new(&shape).expect_err("it is refused");
-    let place = |place, members| ShapeError::Place { place, members };
-    assert_eq!(wrong(Shape { me: 3, ..shape }), place(3, 3));
-    assert_eq!(wrong(Shape { root: 7, ..shape }), place(7, 3));
-    assert_eq!(wrong(Shape { members: 0, ..shape }), place(0, 0));
+    let comm_rank = |comm_rank, members| ShapeError::CommRank { comm_rank, members };
+    assert_eq!(wrong(Shape { me: 3, ..shape }), comm_rank(3, 3));
+    assert_eq!(wrong(Shape { root: 7, ..shape }), comm_rank(7, 3));
+    assert_eq!(wrong(Shape { members: 0, ..shape }), comm_rank(0, 0));
     assert_eq!(wrong(Shape { len: 9, ..shape }), ShapeError::Element { len: 9, element: 4 });
     assert_eq!(wrong(Shape { element: 0, ..shape }), ShapeError::Element { len: 8, element: 0 });
     let kind = Kind::Gather;

@@ -61,7 +61,7 @@ pub struct ReceiveClaimed {
 /// A collective operation of all members of a communicator, which call the same ones in the same order and
 /// agree on kind, root, `len` and `element`.
 ///
-/// How many bytes source and target have depends on kind and place
+/// How many bytes source and target have depends on kind and `comm_rank`
 /// ([`carrousel_collective::Schedule::source_and_target_len`]); they do not overlap. All memory is the library's
 /// until the request is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,7 +72,7 @@ pub struct Collective {
     pub kind: Kind,
     /// Among which ranks.
     pub communicator: Communicator,
-    /// The root's place among the members; no matter where the operation has none.
+    /// The root's `comm_rank` among the members; no matter where the operation has none.
     pub root: u32,
     /// Bytes of one element of a reduction, of which none is divided; no matter for other operations.
     pub element: u32,

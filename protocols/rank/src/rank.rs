@@ -216,7 +216,7 @@ impl<P: Protocol> Rank<P> {
         schedule(call, &self.communicators)
     }
 
-    /// Makes a communicator known, so that its collectives can be called; `members` by place, the same at each
+    /// Makes a communicator known, so that its collectives can be called; `members` by `comm_rank`, the same at each
     /// of them. Messages of its collectives may have come before: they have waited.
     ///
     /// [`Communicator::WORLD`] is known from the beginning. Nobody has to define a communicator that has no

@@ -10,7 +10,7 @@ use core::fmt;
 pub struct Signature {
     /// Which operation.
     pub kind: Kind,
-    /// The root's place among the members, if the operation has one.
+    /// The root's `comm_rank` among the members, if the operation has one.
     pub root: Option<u32>,
     /// Bytes of one contribution; of an all-to-all, from each member to each.
     pub len: u64,

@@ -3,12 +3,12 @@
 use alloc::vec::Vec;
 use carrousel_matching::{Communicator, RankId};
 
-/// The ranks of a communicator by place, and how far this one is in it.
+/// The ranks of a communicator by `comm_rank`, and how far this one is in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Group {
     pub(super) communicator: Communicator,
     pub(super) members: Members,
-    /// This rank's place.
+    /// This rank's `comm_rank`.
     pub(super) me: u32,
     /// Collectives that it has entered, modulo 2^32.
     pub(super) entered: u32,
@@ -16,7 +16,7 @@ pub(super) struct Group {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Members {
-    /// So many ranks, each at the place of its number.
+    /// So many ranks, each at the `comm_rank` of its number.
     All(u32),
     /// These.
     Some(Vec<RankId>),
@@ -35,11 +35,11 @@ impl Group {
         }
     }
 
-    /// The rank at a place that exists.
-    pub(super) fn rank(&self, place: u32) -> RankId {
+    /// The rank at a `comm_rank` that exists.
+    pub(super) fn rank(&self, comm_rank: u32) -> RankId {
         match &self.members {
-            Members::All(_) => RankId(place),
-            Members::Some(members) => members[place as usize],
+            Members::All(_) => RankId(comm_rank),
+            Members::Some(members) => members[comm_rank as usize],
         }
     }
 

@@ -11,7 +11,7 @@ use carrousel_matching::{Communicator, Context, RankId, Source};
 ///
 /// Invariants, which [`Communicators::check_invariants`] asserts:
 /// - groups stand in the order of their numbers, each once, and [`Communicator::WORLD`] is one of them;
-/// - this rank is a member of each, at the place that the group says, and all members exist;
+/// - this rank is a member of each, at the `comm_rank` that the group says, and all members exist;
 /// - lost peers stand in order, each once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Communicators {
@@ -97,14 +97,14 @@ impl Communicators {
         self.position(communicator).ok().map(|at| &self.groups[at])
     }
 
-    /// The number of members, and this rank's place among them.
+    /// The number of members, and this rank's `comm_rank` among them.
     pub(crate) fn members_and_me(&self, communicator: Communicator) -> Option<(u32, u32)> {
         self.group(communicator).map(|group| (group.len(), group.me))
     }
 
-    /// The rank at a place that exists.
-    pub(crate) fn rank(&self, communicator: Communicator, place: u32) -> Option<RankId> {
-        self.group(communicator).map(|group| group.rank(place))
+    /// The rank at a `comm_rank` that exists.
+    pub(crate) fn rank(&self, communicator: Communicator, comm_rank: u32) -> Option<RankId> {
+        self.group(communicator).map(|group| group.rank(comm_rank))
     }
 
     /// Counts a collective, and returns how many there were before in its communicator.

@@ -203,7 +203,7 @@ fn what_contradicts_itself_is_refused<P: Protocol>() {
     let misfit = |misfit| UsageError::Collective(misfit);
     let nowhere = Communicator::new(7).expect("few");
     for (call, error) in [
-        (Collective { root: 3, ..right }, misfit(ShapeError::Place { place: 3, members: 3 })),
+        (Collective { root: 3, ..right }, misfit(ShapeError::CommRank { comm_rank: 3, members: 3 })),
         (Collective { element: 3, ..right }, misfit(ShapeError::Element { len: 8, element: 3 })),
         (
             Collective { len: u64::MAX - 1, ..right },
