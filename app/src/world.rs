@@ -2,7 +2,7 @@
 
 use crate::request::{Request, received};
 use carrousel::{CallSite, Communicator, Element, Error, Source, Status, Tag};
-use carrousel_rank::{TagSelector, UsageError, mpi};
+use carrousel_rank::{TagSelector, check_mpi_tag, mpi};
 use carrousel_transport_sim::{Ended, Incoming, Outgoing, Port};
 use std::future::Future;
 use std::panic::Location;
@@ -332,10 +332,7 @@ async fn look(
     blocking: bool,
     place: &'static Location<'static>,
 ) -> Result<Option<Status>, Error> {
-    let lowest = tag.tag();
-    if !mpi::is_tag(lowest) {
-        return Err(UsageError::TagTooGreat { tag: lowest.0 }.into());
-    }
+    check_mpi_tag(tag.tag())?;
     let found = port.probe(from.into().into(), tag, blocking, place).await;
     Ok(found.map(|(envelope, bytes)| Status {
         source: envelope.source.0,

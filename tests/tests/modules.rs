@@ -61,8 +61,8 @@ fn the_engine_names_transports_in_one_module() {
     assert!(outside.is_empty(), "these name transports, too: {outside:?}");
 }
 
-/// The words of a text that are names of MPI, or of our module for its tags. The standard's own name is none: comments
-/// cite it.
+/// The words of a text that name something of MPI, or our module for its tags. The name of the standard does not count:
+/// comments cite it.
 fn names_of_mpi(text: &str) -> Vec<&str> {
     let words = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
     words.filter(|word| *word == "mpi" || word.to_ascii_lowercase().contains("mpi_")).collect()

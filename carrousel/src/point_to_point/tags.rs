@@ -5,7 +5,7 @@
 //! an application that names another one is told so before anything begins.
 
 use super::status::Any;
-use carrousel_rank::{TagSelector, UsageError, mpi};
+use carrousel_rank::{TagSelector, UsageError, check_mpi_tag, mpi};
 use std::borrow::Cow;
 
 /// A tag, or any (`MPI_ANY_TAG`).
@@ -33,25 +33,17 @@ impl From<Any> for Tag {
 /// The tag of a message that is sent.
 #[inline]
 pub(super) fn of_send(tag: u32) -> Result<carrousel_rank::Tag, UsageError> {
-    check(mpi::tag(tag))
+    let tag = mpi::tag(tag);
+    check_mpi_tag(tag)?;
+    Ok(tag)
 }
 
 /// The tags that a receive accepts.
 #[inline]
 pub(super) fn of_receive(tag: impl Into<Tag>) -> Result<TagSelector, UsageError> {
     let Tag(tag) = tag.into();
-    check(tag.tag())?;
+    check_mpi_tag(tag.tag())?;
     Ok(tag)
-}
-
-#[inline]
-fn check(tag: carrousel_rank::Tag) -> Result<carrousel_rank::Tag, UsageError> {
-    if mpi::is_tag(tag) { Ok(tag) } else { Err(too_great(tag)) }
-}
-
-#[cold]
-fn too_great(tag: carrousel_rank::Tag) -> UsageError {
-    UsageError::TagTooGreat { tag: tag.0 }
 }
 
 /// Tags in hang reports.

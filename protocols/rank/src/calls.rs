@@ -121,15 +121,21 @@ impl Call {
     /// When MPI has no such tag.
     #[inline(always)]
     pub const fn check_mpi_tag(&self) -> Result<(), UsageError> {
-        let tag = match self {
-            Self::Send(Send { tag, .. }) => *tag,
-            Self::Receive(Receive { tag, .. }) => tag.tag(),
-            Self::Collective(_) | Self::ReceiveClaimed(_) | Self::Discard(_) | Self::Cancel(_) => {
-                return Ok(());
-            }
-        };
-        if mpi::is_tag(tag) { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
+        match self {
+            Self::Send(Send { tag, .. }) => check_mpi_tag(*tag),
+            Self::Receive(Receive { tag, .. }) => check_mpi_tag(tag.tag()),
+            Self::Collective(_) | Self::ReceiveClaimed(_) | Self::Discard(_) | Self::Cancel(_) => Ok(()),
+        }
     }
+}
+
+/// Whether MPI has this tag: the one that a call names, or that of a selector.
+///
+/// # Errors
+/// When it has not.
+#[inline(always)]
+pub const fn check_mpi_tag(tag: Tag) -> Result<(), UsageError> {
+    if mpi::is_tag(tag) { Ok(()) } else { Err(UsageError::TagTooGreat { tag: tag.0 }) }
 }
 
 /// What the driver reports: a packet, a completion, a loss, or the handle of a receive

@@ -42,7 +42,7 @@ mod signature;
 mod status;
 mod work;
 
-pub use calls::{Call, Collective, Event, Receive, ReceiveClaimed, Send};
+pub use calls::{Call, Collective, Event, Receive, ReceiveClaimed, Send, check_mpi_tag};
 pub use carrousel_collective::{Kind, Schedule, ShapeError};
 pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector, mpi,

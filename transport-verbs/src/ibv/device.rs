@@ -369,8 +369,8 @@ impl Device {
         unsafe { BorrowedFd::borrow_raw((*self.context).async_fd) }
     }
 
-    /// The next thing that the device has to say; `None` if there is none, or no further one will come: a rank that shares an open device
-    /// listens to it, and one of them hears.
+    /// The next event of the device; `None` if it has no event now, or will have none any more. Of several ranks that
+    /// share an open device, one gets each event.
     pub(crate) fn event(&self) -> Option<DeviceEvent> {
         let mut event = MaybeUninit::<sys::ibv_async_event>::zeroed();
         // SAFETY: an open device, and memory for the event.
