@@ -1,5 +1,6 @@
 //! The ranks of one node: their processes, their connections, their output.
 
+mod dying;
 mod lines;
 mod reaper;
 mod spawn;
@@ -16,6 +17,7 @@ use crate::limits::ensure_limits;
 use crate::poll::{Interest, Poll, Token};
 use crate::server::{LINE_MAX, line_max};
 use crate::signals::is_end_request;
+use dying::Dying;
 use reaper::Reaper;
 pub(crate) use reaper::{KILL_TIMEOUT, REAP_INTERVAL, adopt};
 use rustix::fd::{AsFd, OwnedFd};
@@ -57,6 +59,8 @@ pub(crate) struct LocalRanks {
     ranks: Vec<LocalRank>,
     /// How many ranks have not ended.
     running: usize,
+    /// Whether a rank has ended with a status other than 0.
+    one_has_failed: bool,
     first: u32,
     prefix: bool,
     stdin: Option<StdinPipe>,
@@ -165,6 +169,7 @@ impl LocalRanks {
         Self {
             ranks: Vec::new(),
             running: 0,
+            one_has_failed: false,
             first: 0,
             prefix: false,
             stdin: None,
@@ -351,23 +356,44 @@ impl LocalRanks {
 
     fn collect_status(&mut self, index: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        let Some(local_rank) = self.ranks.get_mut(index as usize) else { return };
+        let local_rank = self.ranks.get_mut(index as usize).filter(|local_rank| !local_rank.ended);
+        let Some(local_rank) = local_rank else { return };
         let status = match waitid(WaitId::PidFd(local_rank.pidfd.as_fd()), options) {
             Ok(Some(status)) => Some(status),
             Ok(None) | Err(Errno::INTR) => return,
             // There is no such child any more: its status will never be known.
             Err(_) => None,
         };
-        self.running -= usize::from(!std::mem::replace(&mut local_rank.ended, true));
+        local_rank.ended = true;
+        self.running -= 1;
         poll.remove(&local_rank.pidfd);
         let ending = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
             Some((Some(code), _)) => Ending::Exited(code),
             Some((None, signal)) => Ending::Killed(signal.unwrap_or_default()),
             None => Ending::Misbehaved { what: "the system does not say how it ended".to_owned() },
         };
+        if matches!(ending, Ending::Exited(code) if code != 0) {
+            self.collect_dying(poll, out);
+        }
         // The lines that it sent come before its end.
         self.read_lines(index, poll, out);
         out.push(RankEvent::Ended { rank: self.first + index, ending });
+    }
+
+    /// Before the first rank that has failed by its status: collects the ranks that are dying. Their peers can find their
+    /// memory gone before the system says that they have ended, and fail for that reason.
+    fn collect_dying(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
+        if std::mem::replace(&mut self.one_has_failed, true) {
+            return;
+        }
+        let running = (0..).zip(&self.ranks).filter(|(_, local_rank)| !local_rank.ended);
+        let dying = running.filter_map(|(index, local_rank)| Some((Dying::of(local_rank.pid)?, index)));
+        let mut dying: Vec<(Dying, u32)> = dying.collect();
+        dying.sort_unstable();
+        dying::wait_for(dying.iter().map(|(_, index)| &self.ranks[*index as usize].pidfd));
+        for (_, index) in dying {
+            self.collect_status(index, poll, out);
+        }
     }
 
     fn read_lines(&mut self, index: u32, poll: &Poll, out: &mut Vec<RankEvent>) {
