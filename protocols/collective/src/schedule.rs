@@ -1,6 +1,8 @@
 //! The algorithm that carries out a collective operation, and its rounds.
 
-use crate::{Kind, Round, Shape, ShapeError, bruck, dissemination, doubling, gather, pairwise, ring, tree};
+use crate::{
+    Kind, Local, Round, Shape, ShapeError, bruck, dissemination, doubling, gather, pairwise, ring, tree,
+};
 
 /// An algorithm; the file of each names its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,6 +140,15 @@ impl Schedule {
         }
     }
 
+    /// What follows the messages of a round: [`Round::then`]. Of algorithms in which nothing ever does, without that round.
+    #[inline]
+    pub fn then(&self, number: u32) -> [Option<Local>; 2] {
+        match self.algorithm {
+            Algorithm::Nothing | Algorithm::Dissemination => [None; 2],
+            _ => self.round(number).then,
+        }
+    }
+
     /// The bytes of scratch that this member has to provide.
     pub fn scratch_len(&self) -> u64 {
         let shape = &self.shape;
@@ -163,6 +174,25 @@ impl Schedule {
             Kind::Gather => if_root((len, total), (len, 0)),
             Kind::AllGather => (len, total),
             Kind::AllToAll => (total, total),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_follows_the_messages_of_a_round_is_that_of_the_round() {
+        let (root, element) = (1, 8);
+        for (kind, members, len) in
+            Kind::ALL.into_iter().flat_map(|kind| [(kind, 2, 0), (kind, 5, 8), (kind, 5, 64 << 10)])
+        {
+            let schedule = Schedule::new(&Shape { kind, members, me: 0, root, len, element });
+            let schedule = schedule.expect("its sizes are right");
+            for number in 0..schedule.rounds() {
+                assert_eq!(schedule.then(number), schedule.round(number).then, "{kind:?} {number}");
+            }
         }
     }
 }

@@ -27,6 +27,7 @@ pub(super) struct Active {
 
 impl Active {
     /// A message of its rounds, as messages have them.
+    #[inline(always)]
     pub(super) fn message(&self, message: Message, communicators: &Communicators) -> Option<OfRound> {
         let Message { peer, at, len } = message;
         let (own, communicator, tag) = (self.own, self.communicator, self.tag);

@@ -19,7 +19,7 @@ mod active;
 
 use self::active::Active;
 use crate::communicators::Communicators;
-use crate::messages::{End, Ended, Messages, inner};
+use crate::messages::{End, Messages, inner};
 use crate::{Collective, Failure, Sink, Status, UsageError, Work};
 use alloc::vec::Vec;
 use carrousel_collective::{Schedule, Shape, What};
@@ -98,7 +98,7 @@ impl Collectives {
         out: &mut impl Sink,
     ) {
         if let Some(ended) = messages.take_ended()
-            && self.is_round_over(ended, out)
+            && self.is_round_over(ended.own, ended.failed.as_ref(), out)
         {
             self.go_on(ended.own, messages, communicators, out);
         }
@@ -130,20 +130,22 @@ impl Collectives {
                 active.open += 1;
                 messages.receive_of_round(message, out);
                 if let Some(ended) = messages.take_ended() {
-                    let goes_on = self.is_round_over(ended, out);
+                    let goes_on = self.is_round_over(ended.own, ended.failed.as_ref(), out);
                     debug_assert!(!goes_on, "a round that is being started is not over");
                 }
             }
-            if !self.is_round_over(Ended { own, failed: None }, out) {
+            if !self.is_round_over(own, None, out) {
                 return;
             }
         }
     }
 
     /// One message less is open in the present round; if it was the last one, what follows the messages is done.
-    fn is_round_over(&mut self, ended: Ended, out: &mut impl Sink) -> bool {
-        let Some(active) = self.get_mut(ended.own) else { return false };
-        active.failed = active.failed.or(ended.failed);
+    fn is_round_over(&mut self, own: Handle, failed: Option<&Status>, out: &mut impl Sink) -> bool {
+        let Some(active) = self.get_mut(own) else { return false };
+        if let (Some(failed), None) = (failed, &active.failed) {
+            active.failed = Some(*failed);
+        }
         active.open -= 1;
         if active.open > 0 {
             return false;
@@ -151,13 +153,13 @@ impl Collectives {
         if active.is_given_up() {
             return true;
         }
-        let round = active.schedule.round(active.round);
+        let then = active.schedule.then(active.round);
         active.round += 1;
-        for local in round.then.into_iter().flatten() {
+        for local in then.into_iter().flatten() {
             let (from, into, len) = (active.memory(local.from), active.memory(local.into), local.len);
             out.work(match local.what {
                 What::Copy => Work::Copy { from, into, len },
-                What::Combine => Work::Combine { request: ended.own, from, into, len },
+                What::Combine => Work::Combine { request: own, from, into, len },
             });
         }
         true

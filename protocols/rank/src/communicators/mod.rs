@@ -10,7 +10,7 @@ use carrousel_matching::{Communicator, Context, RankId, Source};
 /// What a rank knows of communicators and their members.
 ///
 /// Invariants, which [`Communicators::check_invariants`] asserts:
-/// - groups stand in the order of their numbers, each once, and [`Communicator::WORLD`] is one of them;
+/// - groups stand in the order of their numbers, each once, and [`Communicator::WORLD`] is the first;
 /// - this rank is a member of each, at the `comm_rank` that the group says, and all members exist;
 /// - lost peers stand in order, each once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -89,7 +89,12 @@ impl Communicators {
         }
     }
 
+    #[inline]
     fn position(&self, communicator: Communicator) -> Result<usize, usize> {
+        // The one that most collectives are called in has the lowest number.
+        if communicator == Communicator::WORLD {
+            return Ok(0);
+        }
         self.groups.binary_search_by_key(&communicator, |group| group.communicator)
     }
 
@@ -140,6 +145,10 @@ impl Communicators {
 
     /// A lost member of a communicator that is defined.
     pub(crate) fn lost_member(&self, communicator: Communicator) -> Option<RankId> {
+        // Asked by each collective; and most often none is.
+        if self.lost.is_empty() {
+            return None;
+        }
         let group = self.group(communicator)?;
         self.lost.iter().copied().find(|peer| group.contains(*peer))
     }
@@ -171,7 +180,7 @@ impl Communicators {
             return;
         }
         debug_assert!(self.groups.windows(2).all(|pair| pair[0].communicator < pair[1].communicator));
-        debug_assert!(self.group(Communicator::WORLD).is_some());
+        debug_assert_eq!(self.groups[0].communicator, Communicator::WORLD);
         debug_assert!(self.groups.iter().all(|group| group.rank(group.me) == self.me));
         debug_assert!(self.groups.iter().all(|group| group.exists_in(self.ranks)));
         debug_assert!(self.lost.is_sorted_by(|earlier, later| earlier < later));
