@@ -15,6 +15,13 @@ pub(super) fn carry_out(
     kind: Kind,
     site: CallSite,
 ) -> Result<(), BoxedError> {
+    if call.kind == Kind::Barrier {
+        // It has no bytes, so nothing is lent.
+        let request = endpoint.collective(call, op, kind, site)?;
+        let result = endpoint.wait(request, site, |_| ());
+        endpoint.end_collective(request);
+        return result;
+    }
     let needed = endpoint.scratch_len(&call)? as usize;
     let mut scratch = std::mem::take(endpoint.scratch());
     if scratch.len() < needed {
