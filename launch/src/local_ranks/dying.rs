@@ -3,6 +3,7 @@
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
+use rustix::io::retry_on_intr;
 use rustix::process::Pid;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -47,10 +48,12 @@ impl Dying {
 pub(super) fn wait_for<'a>(pidfds: impl Iterator<Item = &'a OwnedFd>) {
     let begun = Instant::now();
     for pidfd in pidfds {
-        let left = WAIT_MAX.saturating_sub(begun.elapsed());
-        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-        // A wait that fails or is interrupted costs the order of two endings.
-        let _ = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout));
+        // A wait that fails costs the order of two endings.
+        let _ = retry_on_intr(|| {
+            let left = WAIT_MAX.saturating_sub(begun.elapsed());
+            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout))
+        });
     }
 }
 
