@@ -17,10 +17,7 @@ pub(super) fn carry_out(
 ) -> Result<(), BoxedError> {
     if call.kind == Kind::Barrier {
         // It has no bytes, so nothing is lent.
-        let request = endpoint.collective(call, op, kind, site)?;
-        let result = endpoint.wait(request, site, |_| ());
-        endpoint.end_collective(request);
-        return result;
+        return start_and_wait(endpoint, call, op, kind, site);
     }
     let needed = endpoint.scratch_len(&call)? as usize;
     let mut scratch = std::mem::take(endpoint.scratch());
@@ -36,16 +33,26 @@ pub(super) fn carry_out(
         // SAFETY: as for `target`: this function has the memory until it returns.
         let scratch = unsafe { endpoint.register_mut(&mut scratch[..needed]) };
         let call = Collective { source, target, scratch, ..call };
-        let result = endpoint.collective(call, op, kind, site).and_then(|request| {
-            let result = endpoint.wait(request, site, |_| ());
-            endpoint.end_collective(request);
-            result
-        });
+        let result = start_and_wait(endpoint, call, op, kind, site);
         for memory in [source, target, scratch] {
             endpoint.deregister(memory);
         }
         result
     });
     *endpoint.scratch() = scratch;
+    result
+}
+
+/// Carries out a collective whose memory, if it has any, is lent already.
+fn start_and_wait(
+    endpoint: &mut Endpoint,
+    call: Collective,
+    op: Option<ReduceOp>,
+    kind: Kind,
+    site: CallSite,
+) -> Result<(), BoxedError> {
+    let request = endpoint.collective(call, op, kind, site)?;
+    let result = endpoint.wait(request, site, |_| ());
+    endpoint.end_collective(request);
     result
 }

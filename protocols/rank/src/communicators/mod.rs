@@ -145,7 +145,7 @@ impl Communicators {
 
     /// A lost member of a communicator that is defined.
     pub(crate) fn lost_member(&self, communicator: Communicator) -> Option<RankId> {
-        // Asked by each collective; and most often none is.
+        // Each collective asks, and most often no peer is lost.
         if self.lost.is_empty() {
             return None;
         }
@@ -170,7 +170,7 @@ impl Communicators {
 
     /// Whether an offer in this context will not be taken, as a member is lost.
     pub(crate) fn declines(&self, context: Context) -> bool {
-        self.has_lost_any() && context.is_collective() && self.lost_member(context.communicator()).is_some()
+        context.is_collective() && self.lost_member(context.communicator()).is_some()
     }
 
     /// Asserts the invariants, in debug builds; not of many communicators or losses, as all of them are looked at.
