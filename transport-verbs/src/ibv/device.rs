@@ -35,7 +35,8 @@ pub(crate) struct Limits {
     /// sends again from an earlier request on, because that was lost or met no receive buffer, the fence waits for
     /// all reads that were ever started (`rxe_wqe_is_fenced`), also for those behind it, which wait for it.
     pub(crate) reads_behind_fences: bool,
-    /// Whether it has atomics, each of which is whole for the others of this device.
+    /// Whether it has atomics, each of which is whole for the others of this device. Soft-RoCE's are so only on a network
+    /// that loses nothing: of one whose answer is lost, it may report a value that was not there, or do it twice.
     pub(crate) atomics: bool,
 }
 

@@ -245,7 +245,11 @@ fn switch_off_after(packets: u64, device: &str) {
     });
 }
 
-/// Fewer plans, and shorter ones: each packet that is lost takes a while.
+/// Fewer plans, and shorter ones: each packet that is lost takes a while. Without atomics: Soft-RoCE (`rxe`, as of Linux 6.1)
+/// keeps them whole only where no packet is lost. A plain acknowledgement of a request that was sent again has the number
+/// of the last request served, and completes an atomic of that number although its answer was lost (`duplicate_request`,
+/// `check_ack`); one whose answer was lost before a request is refused as out of sequence is sent again under a new
+/// number, and done twice (`check_ack`, `req_retry`).
 #[test]
 #[ignore = "needs two nodes whose network loses packets"]
 fn between_nodes_of_a_bad_network() {
@@ -254,7 +258,6 @@ fn between_nodes_of_a_bad_network() {
         let size = Size { eager: settings.eager, large: 60_000, burst: 60 };
         let mut plans = named_plans(&size);
         plans.push(generated_plan(7, 2, 60, &size));
-        plans.push(generated_atomics(7, 2, 60, &size));
         for plan in plans {
             let began = Instant::now();
             run(name, &plan, &settings);
