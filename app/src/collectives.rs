@@ -2,11 +2,12 @@
 
 use crate::request::Request;
 use crate::world::{World, WorldKind};
-use carrousel::{CallSite, Element, Error, on_bytes, part};
+use carrousel::{CallSite, Element, Error, ReduceOp, on_bytes, part};
 use carrousel_rank::{self as rank, Collective, Communicator};
-use carrousel_transport_sim::{CollectiveCall, ReduceOp};
+use carrousel_transport_sim::{self as sim, CollectiveCall};
 use std::future::Future;
 use std::panic::Location;
+use std::sync::Arc;
 use zerocopy::IntoBytes;
 
 /// A barrier in the simulator.
@@ -35,6 +36,8 @@ impl World {
                 WorldKind::Simulated(port) => {
                     let call = part(kind, (port.rank(), port.size()), root, source, target)?;
                     let (source, room) = (source.as_bytes().to_vec(), vec![0; size_of_val(target)]);
+                    let op =
+                        op.map(|op| -> sim::ReduceOp { Arc::new(move |into, from| op.combine(into, from)) });
                     let collective = CollectiveCall { call, source, target: room, op };
                     let ended = port.collective(collective, place).await?;
                     target.as_mut_bytes().copy_from_slice(&ended.bytes);

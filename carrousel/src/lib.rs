@@ -45,7 +45,7 @@ mod usage;
 pub use carrousel_engine::AnyNetwork;
 pub use carrousel_engine::{CallSite, SourceLine, Waiting, WaitingRequest, describe_verbs, verbs_choice};
 #[doc(hidden)]
-pub use collectives::{on_bytes, part};
+pub use collectives::{ReduceOp, on_bytes, part};
 pub use communicators::Communicator;
 pub use element::Element;
 pub use error::{Class, Error};

@@ -122,8 +122,8 @@ fn reductions_with_different_operations_are_outstanding_at_a_time() {
             scope.spawn(move || {
                 let mut bytes: [[Vec<u8>; 3]; 3] = ops.map(|_| [vec![me + 5], vec![0], Vec::new()]);
                 let start = |(bytes, op): (&mut [Vec<u8>; 3], Combine)| {
-                    let op: ReduceOp =
-                        Arc::new(move |into: &mut [u8], from: &[u8]| into[0] = op(into[0], from[0]));
+                    let op =
+                        ReduceOp::new(move |into: &mut [u8], from: &[u8]| into[0] = op(into[0], from[0]));
                     reduce(&mut endpoint, bytes, op)
                 };
                 let open: Vec<Handle> = bytes.iter_mut().zip(ops).map(start).collect();

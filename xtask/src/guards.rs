@@ -20,7 +20,17 @@ pub(crate) fn instructions() -> Result<StepOutcome, String> {
     }
     // Each as most people build it: the feature is no part of the engine's messages between ranks of a node.
     for of in [
-        &["carrousel-rank", "--package", "carrousel", "--bench", "progress", "--bench", "outstanding"][..],
+        &[
+            "carrousel-rank",
+            "--package",
+            "carrousel",
+            "--bench",
+            "progress",
+            "--bench",
+            "outstanding",
+            "--bench",
+            "collectives",
+        ][..],
         &["carrousel-transport-verbs", "--features", "verbs", "--bench", "library"],
     ] {
         let mut bench = cargo(&["bench", "--locked", "--bench", "instructions", "--package"]);

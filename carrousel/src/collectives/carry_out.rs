@@ -5,6 +5,9 @@ use crate::uninterrupted::uninterrupted;
 use carrousel_engine::{BoxedError, CallSite, Endpoint, ReduceOp};
 use carrousel_rank::{Collective, Kind};
 
+/// Bytes of scratch that a rank keeps once a collective has asked for any.
+const SCRATCH_MIN: usize = 4096;
+
 /// Carries out a collective on these bytes, and waits until this rank's part is done. Hang reports call it `kind`.
 pub(super) fn carry_out(
     endpoint: &mut Endpoint,
@@ -19,10 +22,16 @@ pub(super) fn carry_out(
         // It has no bytes, so nothing is lent.
         return start_and_wait(endpoint, call, op, kind, site);
     }
-    let needed = endpoint.scratch_len(&call)? as usize;
     let mut scratch = std::mem::take(endpoint.scratch());
+    // No algorithm needs more than all contributions together. Where that is little, nobody has to find out how much less is
+    // enough: a small allreduce would take a twentieth longer.
+    let all = call.len.saturating_mul(u64::from(endpoint.ranks()));
+    let needed = match usize::try_from(all) {
+        Ok(all) if all <= SCRATCH_MIN => all,
+        _ => endpoint.scratch_len(&call)? as usize,
+    };
     if scratch.len() < needed {
-        scratch.resize(needed, 0);
+        scratch.resize(needed.max(SCRATCH_MIN), 0);
     }
     let result = uninterrupted(|| {
         // SAFETY: `source` is borrowed until this function returns, which is after the request has ended

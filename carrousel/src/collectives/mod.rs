@@ -9,11 +9,13 @@ pub(crate) use self::agreement::{Agreement, agree, end_agreement};
 
 #[doc(hidden)]
 pub use self::reduce_op::on_bytes;
+#[doc(hidden)]
+pub use carrousel_engine::ReduceOp;
 
 use self::carry_out::carry_out;
 use crate::usage::Joint;
 use crate::{Communicator, Element, Error};
-use carrousel_engine::{CallSite, Endpoint, ReduceOp};
+use carrousel_engine::{CallSite, Endpoint};
 use carrousel_rank::{Collective, Kind};
 use zerocopy::IntoBytes;
 

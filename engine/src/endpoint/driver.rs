@@ -225,7 +225,7 @@ impl Resources {
     fn combine(&mut self, request: Handle, from: Memory, into: Memory, len: u64) {
         let op = self.reductions.of(request);
         if let (Some(op), Some((from, into))) = (op, self.registry.pair(from, into, len)) {
-            op(into, from);
+            op.combine(into, from);
         }
     }
 

@@ -149,7 +149,7 @@ impl Schedule {
         }
     }
 
-    /// The bytes of scratch that this member has to provide.
+    /// The bytes of scratch that this member has to provide: never more than the contributions of all members together.
     pub fn scratch_len(&self) -> u64 {
         let shape = &self.shape;
         match self.algorithm {
@@ -182,16 +182,35 @@ impl Schedule {
 mod tests {
     use super::*;
 
+    /// The rounds of a member whose operation has its root, if any, at the last one.
+    fn of(kind: Kind, members: u32, me: u32, len: u64) -> Schedule {
+        let shape = Shape { kind, members, me, root: members - 1, len, element: 8 };
+        Schedule::new(&shape).expect("its sizes are right")
+    }
+
     #[test]
     fn what_follows_the_messages_of_a_round_is_that_of_the_round() {
-        let (root, element) = (1, 8);
-        for (kind, members, len) in
-            Kind::ALL.into_iter().flat_map(|kind| [(kind, 2, 0), (kind, 5, 8), (kind, 5, 64 << 10)])
-        {
-            let schedule = Schedule::new(&Shape { kind, members, me: 0, root, len, element });
-            let schedule = schedule.expect("its sizes are right");
+        let shapes = Kind::ALL.into_iter().flat_map(|kind| [(kind, 2, 0), (kind, 5, 8), (kind, 5, 64 << 10)]);
+        for (kind, members, len) in shapes {
+            let schedule = of(kind, members, 0, len);
             for number in 0..schedule.rounds() {
                 assert_eq!(schedule.then(number), schedule.round(number).then, "{kind:?} {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_needs_more_scratch_than_all_contributions() {
+        for (kind, members) in
+            Kind::ALL.into_iter().flat_map(|kind| (1..20).map(move |members| (kind, members)))
+        {
+            for (me, len) in (0..members).flat_map(|me| [0, 8, 4 << 10, 64 << 10].map(|len| (me, len))) {
+                let schedule = of(kind, members, me, len);
+                let needed = schedule.scratch_len();
+                assert!(
+                    needed <= schedule.shape().total(),
+                    "{kind:?} {me} of {members}, {len} bytes: {needed}"
+                );
             }
         }
     }
