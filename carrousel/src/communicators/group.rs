@@ -2,6 +2,7 @@
 
 use crate::Error;
 use carrousel_engine::Membership;
+use carrousel_rank::RankId;
 use std::sync::Arc;
 
 /// The members of a communicator, as ranks of the job.
@@ -9,7 +10,7 @@ use std::sync::Arc;
 pub(crate) enum Group {
     /// All ranks of the job, this many, each under its own number.
     All(u32),
-    /// Some of them, by `comm_rank`.
+    /// Those of a communicator that the program has made.
     Some(Arc<Membership>),
 }
 
@@ -17,7 +18,7 @@ impl Group {
     pub(crate) fn len(&self) -> u32 {
         match self {
             Self::All(ranks) => *ranks,
-            Self::Some(some) => some.members.len() as u32,
+            Self::Some(some) => some.members().len(),
         }
     }
 
@@ -28,9 +29,8 @@ impl Group {
             // A rank that does not exist is for the protocol to refuse.
             Self::All(_) => Ok(comm_rank),
             Self::Some(some) => {
-                let members = &some.members;
-                let known = members.get(comm_rank as usize).copied();
-                known.ok_or(Error::NoSuchRank { rank: comm_rank, ranks: members.len() as u32 })
+                let (members, rank) = (some.members(), some.members().rank(comm_rank));
+                rank.map(|rank| rank.0).ok_or(Error::NoSuchRank { rank: comm_rank, ranks: members.len() })
             }
         }
     }
@@ -41,7 +41,7 @@ impl Group {
         match self {
             Self::All(_) => rank,
             // Numbers of communicators are used again only when nothing is under way in the old one.
-            Self::Some(some) => some.comm_rank(rank).unwrap_or(u32::MAX),
+            Self::Some(some) => some.members().comm_rank(RankId(rank)).unwrap_or(u32::MAX),
         }
     }
 
@@ -49,7 +49,7 @@ impl Group {
     pub(crate) fn contains(&self, rank: u32) -> bool {
         match self {
             Self::All(ranks) => rank < *ranks,
-            Self::Some(some) => some.comm_rank(rank).is_some(),
+            Self::Some(some) => some.members().contains(RankId(rank)),
         }
     }
 }

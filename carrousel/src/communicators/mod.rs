@@ -8,6 +8,7 @@ pub use self::communicator::Communicator;
 use self::group::Group;
 use crate::Error;
 use carrousel_engine::{COMPARED, CallContext, Membership};
+use carrousel_rank::{Members, RankId};
 
 impl Communicator {
     /// A communicator of the same ranks (`MPI_Comm_dup`). Its messages match none of another communicator. All ranks
@@ -17,8 +18,8 @@ impl Communicator {
     /// If there are no more communicators, or a rank is gone.
     #[track_caller]
     pub fn duplicate(&self) -> Result<Self, Error> {
-        let members: Vec<u32> =
-            (0..self.size()).map(|comm_rank| self.group.rank(comm_rank)).collect::<Result<_, _>>()?;
+        let rank = |comm_rank| self.group.rank(comm_rank).map(RankId);
+        let members: Vec<RankId> = (0..self.size()).map(rank).collect::<Result<_, _>>()?;
         self.of_members(&members)
     }
 
@@ -36,8 +37,8 @@ impl Communicator {
         let mut members: Vec<(i32, u32)> =
             same.map(|(comm_rank, [.., key])| (key.cast_signed(), comm_rank)).collect();
         members.sort_unstable();
-        let rank = |(_, comm_rank): &(i32, u32)| self.group.rank(*comm_rank);
-        let members: Vec<u32> = members.iter().map(rank).collect::<Result<_, _>>()?;
+        let rank = |(_, comm_rank): &(i32, u32)| self.group.rank(*comm_rank).map(RankId);
+        let members: Vec<RankId> = members.iter().map(rank).collect::<Result<_, _>>()?;
         // Every rank takes part in agreeing on a number, even if it will be in no communicator.
         let new = self.of_members(&members)?;
         Ok(color.map(|_| new))
@@ -57,11 +58,12 @@ impl Communicator {
     /// A communicator of these ranks of the job, under a number that is free at every rank of this one. Groups
     /// without a common rank may have the same number.
     #[track_caller]
-    fn of_members(&self, members: &[u32]) -> Result<Self, Error> {
+    fn of_members(&self, members: &[RankId]) -> Result<Self, Error> {
         let number = self.free_number()?;
-        let me = self.shared.with(|endpoint| endpoint.me());
-        let (id, membership) = match members.contains(&me) {
-            true => self.shared.with(|endpoint| endpoint.define(number, members))?,
+        let (me, ranks) = self.shared.with(|endpoint| (endpoint.me(), endpoint.ranks()));
+        let members = Members::new(members, ranks).map_err(Error::from)?;
+        let (id, membership) = match members.contains(RankId(me)) {
+            true => self.shared.with(|endpoint| endpoint.define(number, &members))?,
             false => (self.id(), Membership::of_others(members)),
         };
         let context = CallContext { communicator: id, ..self.context };

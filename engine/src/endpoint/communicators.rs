@@ -6,7 +6,7 @@
 //! then each rank says which numbers are in use. A number stays in use if a member of its communicator does not take
 //! part in the agreement.
 
-use carrousel_rank::Communicator;
+use carrousel_rank::{Communicator, Members};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many numbers the ranks compare at a time: more than most programs ever have.
@@ -30,58 +30,43 @@ fn bit_in(block: usize, communicator: Communicator) -> Option<(usize, u64)> {
 
 /// The communicators whose last handle has been dropped. A handle may be dropped at any time, also during progress.
 #[derive(Clone, Debug, Default)]
-struct GivenUp(Arc<Mutex<Vec<Members>>>);
+struct GivenUp(Arc<Mutex<Vec<Ended>>>);
 
 impl GivenUp {
     /// The list; it is valid even if the lock is poisoned, as no holder can panic halfway through a change.
-    fn list(&self) -> MutexGuard<'_, Vec<Members>> {
+    fn list(&self) -> MutexGuard<'_, Vec<Ended>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A communicator, and its members, as ranks of the job.
-type Members = (Communicator, Box<[u32]>);
+/// A communicator, and its members.
+type Ended = (Communicator, Members);
 
 /// The members of a communicator, as long as there is a handle of it.
 #[derive(Debug)]
 pub struct Membership {
-    /// As ranks of the job, by `comm_rank`.
-    pub members: Box<[u32]>,
-    /// Places, by rank.
-    by_rank: Box<[u32]>,
+    members: Members,
     /// `None` at a rank that is not a member.
     own: Option<(Communicator, GivenUp)>,
 }
 
 impl Membership {
     /// A group that this rank is not a member of.
-    pub fn of_others(members: &[u32]) -> Self {
-        Self::new(members, None)
+    pub fn of_others(members: Members) -> Self {
+        Self { members, own: None }
     }
 
-    fn new(members: &[u32], own: Option<(Communicator, GivenUp)>) -> Self {
-        let mut by_rank: Box<[u32]> = (0..members.len() as u32).collect();
-        by_rank.sort_unstable_by_key(|comm_rank| members[*comm_rank as usize]);
-        Self { members: members.into(), by_rank, own }
-    }
-
-    /// The `comm_rank` of a rank of the job; `None` if it is not a member.
+    /// The members.
     #[inline]
-    pub fn comm_rank(&self, rank: u32) -> Option<u32> {
-        let member = |comm_rank: &u32| self.members[*comm_rank as usize];
-        // In a duplicate of the world each rank has the `comm_rank` of its own number.
-        if self.members.get(rank as usize) == Some(&rank) {
-            return Some(rank);
-        }
-        let at = self.by_rank.binary_search_by_key(&rank, member).ok()?;
-        Some(self.by_rank[at])
+    pub fn members(&self) -> &Members {
+        &self.members
     }
 }
 
 impl Drop for Membership {
     fn drop(&mut self) {
         if let Some((communicator, given_up)) = self.own.take() {
-            given_up.list().push((communicator, std::mem::take(&mut self.members)));
+            given_up.list().push((communicator, self.members.clone()));
         }
     }
 }
@@ -98,7 +83,11 @@ impl Communicators {
     /// Which numbers from `block` times [`COMPARED`] on are in use, in the eyes of the ranks that agree on a number now.
     /// `may_end` says of a communicator without handles whether its number is free for them. The world's number is always
     /// in use, and so are numbers beyond the last one.
-    pub(super) fn taken(&self, block: usize, mut may_end: impl FnMut(Communicator, &[u32]) -> bool) -> Taken {
+    pub(super) fn taken(
+        &self,
+        block: usize,
+        mut may_end: impl FnMut(Communicator, &Members) -> bool,
+    ) -> Taken {
         let first = block * COMPARED;
         let mut taken = [0; COMPARED / u64::BITS as usize];
         for (at, taken) in taken.iter_mut().enumerate() {
@@ -134,12 +123,12 @@ impl Communicators {
     }
 
     /// Puts a number in use.
-    pub(super) fn take(&mut self, communicator: Communicator, members: &[u32]) -> Membership {
+    pub(super) fn take(&mut self, communicator: Communicator, members: Members) -> Membership {
         let (word, bit) = bit(communicator);
         if self.taken.len() <= word {
             self.taken.resize(word + 1, 0);
         }
         self.taken[word] |= bit;
-        Membership::new(members, Some((communicator, self.given_up.clone())))
+        Membership { members, own: Some((communicator, self.given_up.clone())) }
     }
 }

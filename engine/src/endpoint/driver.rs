@@ -11,8 +11,8 @@ use crate::Error;
 use crate::site::{CallSite, Located};
 use carrousel_rank::wire::{self, Decoded, WireError};
 use carrousel_rank::{
-    Call, Communicator, Context, Event, Handle, Kept, Memory, Mirror, Packet, Rank, RankId, Read, Send, Sink,
-    Tag, UsageError, Work, Write,
+    Call, Communicator, Context, Event, Handle, Kept, Members, Memory, Mirror, Packet, Rank, RankId, Read,
+    Send, Sink, Tag, UsageError, Work, Write,
 };
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, BODY_MAX, NetworkOut, Payload, Regions, ZcopySource};
@@ -396,13 +396,13 @@ impl Driver {
     pub(super) fn define(
         &mut self,
         communicator: Communicator,
-        members: &[RankId],
+        members: &Members,
         transports: &mut Transports<'_>,
     ) -> Result<(), UsageError> {
-        self.with_executor(transports, |rank, executor| rank.define(communicator, members, executor))?;
+        let own = members.clone();
+        self.with_executor(transports, |rank, executor| rank.define(communicator, own, executor))?;
         if self.recorder.is_some() {
-            let members: Vec<u32> = members.iter().map(|rank| rank.0).collect();
-            self.record_definition(communicator, &members);
+            self.record_definition(communicator, members);
         }
         Ok(())
     }

@@ -51,8 +51,8 @@ use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{
-    Arrived, Call, Collective, Communicator, Envelope, Failure, Handle, Job, Kind, Memory, Options, Pattern,
-    Rank, RankId, Receive, Source, Status, TagSelector,
+    Arrived, Call, Collective, Communicator, Envelope, Failure, Handle, Job, Kind, Members, Memory, Options,
+    Pattern, Rank, RankId, Receive, Source, Status, TagSelector,
 };
 use carrousel_trace::TraceEnd;
 use carrousel_transport::{NetworkOut, Transport};
@@ -258,7 +258,7 @@ impl Endpoint {
         self.poll_until_idle();
         let Self { communicators, driver, .. } = self;
         communicators.taken(block, |communicator, members| {
-            members.iter().all(|rank| takes_part(*rank)) && driver.rank.may_forget(communicator)
+            members.iter().all(|rank| takes_part(rank.0)) && driver.rank.may_forget(communicator)
         })
     }
 
@@ -272,13 +272,12 @@ impl Endpoint {
     pub fn define(
         &mut self,
         number: usize,
-        members: &[u32],
+        members: &Members,
     ) -> Result<(Communicator, Membership), BoxedError> {
         let communicator = u16::try_from(number).ok().and_then(Communicator::new);
         let communicator = communicator.ok_or(Error::TooManyCommunicators)?;
-        let ranks: Vec<RankId> = members.iter().copied().map(RankId).collect();
-        self.driver.define(communicator, &ranks, &mut Transports::of(&mut self.node, &mut self.net))?;
-        Ok((communicator, self.communicators.take(communicator, members)))
+        self.driver.define(communicator, members, &mut Transports::of(&mut self.node, &mut self.net))?;
+        Ok((communicator, self.communicators.take(communicator, members.clone())))
     }
 
     /// The ranks of this node.

@@ -7,7 +7,7 @@ use super::driver::{Data, Driver};
 use super::transports::Transports;
 use crate::Error;
 use crate::site::CallSite;
-use carrousel_rank::{Arrived, Call, Communicator, Event, Handle, Pattern, UsageError};
+use carrousel_rank::{Arrived, Call, Communicator, Event, Handle, Members, Pattern, UsageError};
 use carrousel_trace::{CallAnswer, Record, Recorder, TraceEnd, TraceError, TraceHead, VERSION};
 use carrousel_transport::Payload;
 use std::env;
@@ -110,8 +110,9 @@ impl Driver {
     }
 
     #[cold]
-    pub(super) fn record_definition(&mut self, communicator: Communicator, members: &[u32]) {
-        self.write_down(&Record::Define { communicator, members: members.to_vec() });
+    pub(super) fn record_definition(&mut self, communicator: Communicator, members: &Members) {
+        let members = members.iter().map(|rank| rank.0).collect();
+        self.write_down(&Record::Define { communicator, members });
     }
 
     #[cold]

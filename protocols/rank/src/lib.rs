@@ -55,6 +55,7 @@ pub use carrousel_wire::{Direction, Memory, Read, Write};
 #[cfg(feature = "checker")]
 pub use checker::Explore;
 pub use collectives::LANES;
+pub use communicators::Members;
 pub use errors::{PacketError, ProtocolError, UsageError};
 pub use messages::{ANNOUNCED_FROM, collective_of};
 pub use options::{Job, Options, Speculation, Transfer};

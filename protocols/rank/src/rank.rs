@@ -1,7 +1,7 @@
 //! One process: its messages, collectives and communicators, and which of them an input concerns.
 
 use crate::collectives::{Collectives, schedule};
-use crate::communicators::Communicators;
+use crate::communicators::{Communicators, Members};
 use crate::messages::Messages;
 use crate::{
     Arrived, Call, Collective, Event, Job, Options, ProtocolError, Schedule, Send, Sink, Status, UsageError,
@@ -216,19 +216,18 @@ impl<P: Protocol> Rank<P> {
         schedule(call, &self.communicators)
     }
 
-    /// Makes a communicator known, so that its collectives can be called; `members` by `comm_rank`, the same at each
-    /// of them. Messages of its collectives may have come before: they have waited.
+    /// Makes a communicator known, so that its collectives can be called; the members are the same at each of them. Messages of its collectives may have come before: they have waited.
     ///
     /// [`Communicator::WORLD`] is known from the beginning. Nobody has to define a communicator that has no
     /// collectives. If a member is lost already, what others have offered in its collectives is not going to be taken,
     /// and they are told.
     ///
     /// # Errors
-    /// When the communicator is defined already, a member does not exist or is named twice, or this rank is not a member.
+    /// When the communicator is defined already, a member does not exist, or this rank is not a member.
     pub fn define(
         &mut self,
         communicator: Communicator,
-        members: &[RankId],
+        members: Members,
         out: &mut impl Sink,
     ) -> Result<(), UsageError> {
         self.communicators.define(communicator, members)?;

@@ -5,8 +5,8 @@ use super::tell;
 use super::usage::{CallSite, Usage};
 use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 use carrousel_rank::{
-    Arrived, Call, Communicator, Context, Envelope, Event, Explore, Handle, Job, Mirror, Options, Packet,
-    Pattern, Rank, RankId, Read, Source, Status, TagSelector, Work, Write,
+    Arrived, Call, Communicator, Context, Envelope, Event, Explore, Handle, Job, Members, Mirror, Options,
+    Packet, Pattern, Rank, RankId, Read, Source, Status, TagSelector, Work, Write,
 };
 use carrousel_trace::{CallAnswer, Record, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;
@@ -297,7 +297,8 @@ impl Player {
     ) -> Result<(), Differs> {
         let members: Vec<RankId> = members.iter().copied().map(RankId).collect();
         let number = communicator.index();
-        match self.rank.define(communicator, &members, &mut self.work) {
+        let members = Members::new(&members, self.ranks);
+        match members.and_then(|members| self.rank.define(communicator, members, &mut self.work)) {
             Ok(()) => {
                 self.counts.calls += 1;
                 self.perform(network);

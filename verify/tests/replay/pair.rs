@@ -1,8 +1,8 @@
 //! Two ranks that are traced, and what their trace comes to.
 
 use carrousel_rank::{
-    Arrived, Call, Collective, Communicator, Context, Direction, Event, Handle, Job, Memory, Mirror, Options,
-    Packet, Pattern, Rank, RankId, Read, Receive, Send, Source, Speculation, Work, Write, mpi,
+    Arrived, Call, Collective, Communicator, Context, Direction, Event, Handle, Job, Members, Memory, Mirror,
+    Options, Packet, Pattern, Rank, RankId, Read, Receive, Send, Source, Speculation, Work, Write, mpi,
 };
 use carrousel_trace::{
     CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, sealed,
@@ -181,7 +181,8 @@ pub(crate) fn trace(place: &Place) {
     pair.end(1, nothing);
     let own = Communicator::new(1).expect("there are many");
     for (rank, recorder) in &mut pair.ranks {
-        rank.define(own, &[RankId(1), RankId(0)], &mut Vec::new()).expect("it is new");
+        let members = Members::new(&[RankId(1), RankId(0)], 2).expect("they are two");
+        rank.define(own, members, &mut Vec::new()).expect("it is new");
         recorder.record(&Record::Define { communicator: own, members: vec![1, 0] });
     }
     let entered = [0, 1].map(|me| pair.call(me, 8, Call::Collective(Collective::barrier(own))));

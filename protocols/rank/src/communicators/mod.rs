@@ -1,8 +1,11 @@
 //! The communicators whose collectives this rank can call, and which of its peers are lost.
 
 mod groups;
+mod members;
 
-use self::groups::{Group, Members};
+pub use self::members::Members;
+
+use self::groups::Group;
 use crate::UsageError;
 use alloc::vec::Vec;
 use carrousel_matching::{Communicator, Context, RankId, Source};
@@ -47,27 +50,15 @@ impl Communicators {
         rank.0 < self.ranks
     }
 
-    pub(crate) fn define(
-        &mut self,
-        communicator: Communicator,
-        members: &[RankId],
-    ) -> Result<(), UsageError> {
+    pub(crate) fn define(&mut self, communicator: Communicator, members: Members) -> Result<(), UsageError> {
         let Err(at) = self.position(communicator) else {
             return Err(UsageError::AlreadyDefined(communicator));
         };
-        for rank in members {
-            self.check(Source::Rank(*rank))?;
+        if let Some(rank) = members.beyond(self.ranks) {
+            return Err(UsageError::NoSuchRank { rank, ranks: self.ranks });
         }
-        let mut sorted: Vec<RankId> = members.to_vec();
-        sorted.sort_unstable();
-        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(UsageError::MemberTwice(twice[0]));
-        }
-        let Some(me) = members.iter().position(|rank| *rank == self.me) else {
-            return Err(UsageError::NotAMember(self.me));
-        };
-        let members = Members::Some(members.to_vec());
-        self.groups.insert(at, Group { communicator, members, me: me as u32, entered: 0 });
+        let me = members.comm_rank(self.me).ok_or(UsageError::NotAMember(self.me))?;
+        self.groups.insert(at, Group { communicator, members, me, entered: 0 });
         self.check_invariants();
         Ok(())
     }
@@ -104,12 +95,12 @@ impl Communicators {
 
     /// The number of members, and this rank's `comm_rank` among them.
     pub(crate) fn members_and_me(&self, communicator: Communicator) -> Option<(u32, u32)> {
-        self.group(communicator).map(|group| (group.len(), group.me))
+        self.group(communicator).map(|group| (group.members.len(), group.me))
     }
 
-    /// The rank at a `comm_rank` that exists.
+    /// The rank at a `comm_rank`, if there is one.
     pub(crate) fn rank(&self, communicator: Communicator, comm_rank: u32) -> Option<RankId> {
-        self.group(communicator).map(|group| group.rank(comm_rank))
+        self.group(communicator)?.members.rank(comm_rank)
     }
 
     /// Counts a collective, and returns how many there were before in its communicator.
@@ -150,22 +141,22 @@ impl Communicators {
             return None;
         }
         let group = self.group(communicator)?;
-        self.lost.iter().copied().find(|peer| group.contains(*peer))
+        self.lost.iter().copied().find(|peer| group.members.contains(*peer))
     }
 
     /// Whether a peer is a member of a communicator that is defined.
     pub(crate) fn is_member(&self, peer: RankId, communicator: Communicator) -> bool {
-        self.group(communicator).is_some_and(|group| group.contains(peer))
+        self.group(communicator).is_some_and(|group| group.members.contains(peer))
     }
 
     /// Whether a peer may send messages in a communicator. Of one that was never defined the members are not known.
     pub(crate) fn may_be_member(&self, peer: RankId, communicator: Communicator) -> bool {
-        self.group(communicator).is_none_or(|group| group.contains(peer))
+        self.group(communicator).is_none_or(|group| group.members.contains(peer))
     }
 
     /// The communicators that a peer is a member of.
     pub(crate) fn with_member(&self, peer: RankId) -> impl Iterator<Item = Communicator> {
-        self.groups.iter().filter(move |group| group.contains(peer)).map(|group| group.communicator)
+        self.groups.iter().filter(move |group| group.members.contains(peer)).map(|group| group.communicator)
     }
 
     /// Whether an offer in this context will not be taken, as a member is lost.
@@ -181,8 +172,8 @@ impl Communicators {
         }
         debug_assert!(self.groups.windows(2).all(|pair| pair[0].communicator < pair[1].communicator));
         debug_assert_eq!(self.groups[0].communicator, Communicator::WORLD);
-        debug_assert!(self.groups.iter().all(|group| group.rank(group.me) == self.me));
-        debug_assert!(self.groups.iter().all(|group| group.exists_in(self.ranks)));
+        debug_assert!(self.groups.iter().all(|group| group.members.rank(group.me) == Some(self.me)));
+        debug_assert!(self.groups.iter().all(|group| group.members.beyond(self.ranks).is_none()));
         debug_assert!(self.lost.is_sorted_by(|earlier, later| earlier < later));
     }
 }

@@ -207,7 +207,8 @@ fn leaves_nothing_behind<P: Protocol>(rank: &Rank<P>, message: &Send) -> Result<
 fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut rank = Rank::<P>::new(RankId(0), &Job { ranks: RANKS }, options);
     let part = Communicator::new(1).expect("few");
-    rank.define(part, &[RankId(1), RankId(0)], &mut Vec::new()).expect("both are there");
+    let members = Members::new(&[RankId(1), RankId(0)], RANKS).expect("they are two");
+    rank.define(part, members, &mut Vec::new()).expect("both are there");
     for step in steps {
         let before = rank.clone();
         let mut work = Vec::new();

@@ -153,8 +153,9 @@ impl<P: Protocol> Pair<P> {
         members: &[u32],
     ) -> Result<(), UsageError> {
         let members: Vec<RankId> = members.iter().copied().map(RankId).collect();
+        let members = Members::new(&members, self.ranks.len() as u32)?;
         let mut work = Vec::new();
-        let result = self.ranks[rank as usize].define(communicator, &members, &mut work);
+        let result = self.ranks[rank as usize].define(communicator, members, &mut work);
         self.perform(rank, work, &[]);
         result
     }
