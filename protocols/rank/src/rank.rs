@@ -216,7 +216,8 @@ impl<P: Protocol> Rank<P> {
         schedule(call, &self.communicators)
     }
 
-    /// Makes a communicator known, so that its collectives can be called; the members are the same at each of them. Messages of its collectives may have come before: they have waited.
+    /// Makes a communicator known, so that its collectives can be called. Each member defines it with the same `members`.
+    /// Messages of its collectives may have come before: they have waited.
     ///
     /// [`Communicator::WORLD`] is known from the beginning. Nobody has to define a communicator that has no
     /// collectives. If a member is lost already, what others have offered in its collectives is not going to be taken,

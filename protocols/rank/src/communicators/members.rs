@@ -70,7 +70,7 @@ impl Members {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the communicator has no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -116,7 +116,7 @@ impl Members {
         (0..self.len()).filter_map(|comm_rank| self.rank(comm_rank))
     }
 
-    /// The highest rank among them that does not exist in a job of this size, or an equal one; `None` if all exist.
+    /// The highest member, if a job of so many ranks does not have it; `None` if all members exist.
     pub(super) fn beyond(&self, ranks: u32) -> Option<RankId> {
         let highest = match &self.0 {
             Shape::Strided { len: 0, .. } => return None,
