@@ -1,8 +1,8 @@
 //! The actions of statements.
 
 use crate::names::Ordinal;
-use crate::operation::{Operation, Receive, Send};
-use carrousel_rank::Pattern;
+use crate::operation::{Collective, Operation, Receive, Send};
+use carrousel_rank::{Communicator, Pattern};
 use carrousel_scenario::BufferId;
 
 /// The action of a statement of a process.
@@ -35,6 +35,18 @@ pub enum Action<'a> {
         /// The second one.
         send: Send,
     },
+    /// The process gets a communicator, or none, together with the other ranks of another one. The statement waits for
+    /// that.
+    Split {
+        /// The collective by which ranks tell each other color and key.
+        tell: Collective,
+        /// The color; `None` for a rank that gets no communicator.
+        color: Option<u32>,
+        /// The key.
+        key: i32,
+        /// The communicator that the process gets, one of [`Program::groups`](crate::Program::groups).
+        made: Option<Communicator>,
+    },
     /// The process waits until a message could be received.
     Probe(Pattern),
     /// The process waits until all of these are complete, and releases them. Requests that a `test` has released
@@ -52,6 +64,7 @@ impl Action<'_> {
             Self::Exchange { receive, send } => {
                 [Some(Operation::Receive(receive)), Some(Operation::Send(send))]
             }
+            Self::Split { tell, .. } => [Some(Operation::Collective(tell)), None],
             Self::Compute { .. } | Self::Touch { .. } | Self::Probe(_) | Self::Wait(_) | Self::Test(_) => {
                 [None; 2]
             }

@@ -1,11 +1,12 @@
 //! Ranks, tags and sources of the language as the library has them, and back. No other file knows both.
 
-use carrousel_rank::{Communicator, Pattern, RankId, Source, Tag, TagSelector, mpi};
+use crate::communicators::Group;
+use carrousel_rank::{Members, Pattern, RankId, Source, Tag, TagSelector, mpi};
 use carrousel_scenario as scenario;
 
-pub(crate) fn source(from: scenario::Source) -> Source {
+pub(crate) fn source(from: scenario::Source, group: &Group) -> Source {
     match from {
-        scenario::Source::Rank(rank) => Source::Rank(RankId(rank)),
+        scenario::Source::Rank(rank) => Source::Rank(group.rank(rank)),
         scenario::Source::Any => Source::Any,
     }
 }
@@ -22,12 +23,14 @@ pub(crate) fn tag(number: u32) -> Tag {
 }
 
 /// The messages that a probe looks for.
-pub(crate) fn pattern(from: scenario::Source, tag: scenario::TagSelector) -> Pattern {
-    let context = Communicator::WORLD.messages();
-    Pattern { source: source(from), tag: selector(tag), context }
+pub(crate) fn pattern(from: scenario::Source, tag: scenario::TagSelector, group: &Group) -> Pattern {
+    let context = group.communicator.messages();
+    Pattern { source: source(from, group), tag: selector(tag), context }
 }
 
-/// The message of a receive or a probe, as `source(NAME)` and `tag(NAME)` give it.
-pub fn received(source: RankId, tag: Tag) -> scenario::Received {
-    scenario::Received { source: source.0, tag: mpi::number(tag) }
+/// The message of a receive or a probe among these members, as `source(NAME)` and `tag(NAME)` give it. The source is
+/// one of them.
+pub fn received(source: RankId, tag: Tag, members: &Members) -> scenario::Received {
+    let source = members.comm_rank(source).unwrap_or(source.0);
+    scenario::Received { source, tag: mpi::number(tag) }
 }

@@ -29,6 +29,7 @@
 
 mod action;
 mod aspects;
+mod communicators;
 mod deferred;
 mod envelope;
 mod meaning;
@@ -38,8 +39,11 @@ mod program;
 
 pub use action::Action;
 pub use aspects::{Aspects, aspects};
-pub use carrousel_rank::{Call, Kind, Memory, Pattern, RankId, Source, Tag, TagSelector, mpi};
+pub use carrousel_rank::{
+    Call, Communicator, Kind, Members, Memory, Pattern, RankId, Source, Tag, TagSelector, mpi,
+};
 pub use carrousel_scenario::{BufferId, Received, RequestId, ValueError};
+pub use communicators::Group;
 pub use deferred::{Deferred, KnownReceive, KnownSend};
 pub use envelope::received;
 pub use names::Ordinal;

@@ -1,20 +1,33 @@
 //! Translates a statement of the language to its action. There is no other translation.
 
 use crate::action::Action;
+use crate::communicators::{Group, Groups};
 use crate::envelope::{pattern, selector, source, tag};
 use crate::names::Ordinal;
 use crate::operation::{Buffer, Collective, Operation, Part, Receive, Send};
-use carrousel_rank::{Kind, RankId};
+use carrousel_rank::Kind;
 use carrousel_scenario as scenario;
-use carrousel_scenario::{BufferId, Op};
+use carrousel_scenario::{BufferId, CommunicatorId, Op};
+
+/// The bytes by which a rank tells the others of a split whether it has a color, its color, and its key.
+const SPLIT_BYTES: u64 = 12;
 
 /// The action of a statement whose values are known, or are those of its outline; `None` if it has no meaning yet.
 /// `awaited` are the requests that it waits for, or tests.
-pub(crate) fn meaning<'a>(op: &Op, awaited: &'a [Ordinal]) -> Option<Action<'a>> {
+pub(crate) fn meaning<'a>(
+    op: &Op,
+    on: CommunicatorId,
+    groups: &Groups,
+    awaited: &'a [Ordinal],
+) -> Option<Action<'a>> {
+    let group = groups.of(on);
+    let communicator = group.communicator;
     let collective = |kind, root, len| Action::Start {
-        operation: Operation::Collective(Collective { kind, root, len }),
+        operation: Operation::Collective(Collective { kind, communicator, root, len }),
         blocking: true,
     };
+    let send = |to, tag, len, synchronous, named| send(to, tag, len, (synchronous, named), group);
+    let receive = |from, tag, len, named| receive(from, tag, len, named, group);
     Some(match *op {
         Op::Compute { ns } => Action::Compute { ns },
         Op::ReadBuf(buffer) => Action::Touch { buffer, write: false },
@@ -29,12 +42,12 @@ pub(crate) fn meaning<'a>(op: &Op, awaited: &'a [Ordinal]) -> Option<Action<'a>>
             receive: receive(from, recv_tag, recv_size, None),
             send: send(to, send_tag, send_size, false, None),
         },
-        Op::Probe { from, tag } => Action::Probe(pattern(from, tag)),
+        Op::Probe { from, tag } => Action::Probe(pattern(from, tag, group)),
         Op::Wait(_) | Op::WaitAll => Action::Wait(awaited),
         Op::Test(_) => Action::Test(awaited.first().copied()),
         Op::Barrier { blocking } => {
-            let operation = Operation::Collective(Collective { kind: Kind::Barrier, root: 0, len: 0 });
-            Action::Start { operation, blocking }
+            let barrier = Collective { kind: Kind::Barrier, communicator, root: 0, len: 0 };
+            Action::Start { operation: Operation::Collective(barrier), blocking }
         }
         Op::Bcast { root, size } => collective(Kind::Broadcast, root, size),
         Op::Reduce { root, size } => collective(Kind::Reduce, root, size),
@@ -42,6 +55,11 @@ pub(crate) fn meaning<'a>(op: &Op, awaited: &'a [Ordinal]) -> Option<Action<'a>>
         Op::Gather { root, size } => collective(Kind::Gather, root, size),
         Op::AllGather { size } => collective(Kind::AllGather, 0, size),
         Op::AllToAll { size } => collective(Kind::AllToAll, 0, size),
+        Op::Split { color, key, made, .. } => {
+            let tell = Collective { kind: Kind::AllGather, communicator, root: 0, len: SPLIT_BYTES };
+            let made = made.map(|made| groups.of(made).communicator);
+            Action::Split { tell, color, key, made }
+        }
         Op::Deferred(_)
         | Op::Load { .. }
         | Op::Store { .. }
@@ -64,8 +82,14 @@ pub(crate) fn meaning<'a>(op: &Op, awaited: &'a [Ordinal]) -> Option<Action<'a>>
 }
 
 /// The action of a statement of a program, as [`meaning`]: all statements of a program have a meaning.
-pub(crate) fn meaning_in_program<'a>(op: &Op, awaited: &'a [Ordinal]) -> Action<'a> {
-    meaning(op, awaited).unwrap_or_else(|| unreachable!("a program has statements with a meaning only"))
+pub(crate) fn meaning_in_program<'a>(
+    op: &Op,
+    on: CommunicatorId,
+    groups: &Groups,
+    awaited: &'a [Ordinal],
+) -> Action<'a> {
+    meaning(op, on, groups, awaited)
+        .unwrap_or_else(|| unreachable!("a program has statements with a meaning only"))
 }
 
 /// A message without bytes uses no buffer that another statement could see.
@@ -73,12 +97,24 @@ fn buffer(named: Option<BufferId>, len: u64, part: Part) -> Buffer {
     named.filter(|_| len > 0).map_or(Buffer::Own(part), Buffer::Named)
 }
 
-fn send(to: u32, number: u32, len: u64, synchronous: bool, named: Option<BufferId>) -> Send {
-    let buffer = buffer(named, len, Part::Outgoing);
-    Send { to: RankId(to), tag: tag(number), len, synchronous, buffer }
+fn send(
+    to: u32,
+    number: u32,
+    len: u64,
+    (synchronous, named): (bool, Option<BufferId>),
+    group: &Group,
+) -> Send {
+    let (buffer, communicator) = (buffer(named, len, Part::Outgoing), group.communicator);
+    Send { to: group.rank(to), tag: tag(number), communicator, len, synchronous, buffer }
 }
 
-fn receive(from: scenario::Source, tag: scenario::TagSelector, len: u64, named: Option<BufferId>) -> Receive {
-    let buffer = buffer(named, len, Part::Incoming);
-    Receive { from: source(from), tag: selector(tag), len, buffer }
+fn receive(
+    from: scenario::Source,
+    tag: scenario::TagSelector,
+    len: u64,
+    named: Option<BufferId>,
+    group: &Group,
+) -> Receive {
+    let (buffer, communicator) = (buffer(named, len, Part::Incoming), group.communicator);
+    Receive { from: source(from, group), tag: selector(tag), communicator, len, buffer }
 }

@@ -27,7 +27,7 @@ pub enum Part {
     Scratch,
 }
 
-/// An operation of the library that a request stands for. All are among all ranks of the job.
+/// An operation of the library that a request stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// A send.
@@ -41,10 +41,12 @@ pub enum Operation {
 /// A send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Send {
-    /// The receiver; may be the sender itself.
+    /// The receiver, as a rank of the job; may be the sender itself.
     pub to: RankId,
     /// The tag.
     pub tag: Tag,
+    /// Its communicator.
+    pub communicator: Communicator,
     /// Bytes.
     pub len: u64,
     /// Complete only once the receive has begun.
@@ -56,10 +58,12 @@ pub struct Send {
 /// A receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Receive {
-    /// The senders whose messages match.
+    /// The senders whose messages match, as ranks of the job.
     pub from: Source,
     /// The tags that match.
     pub tag: TagSelector,
+    /// Its communicator.
+    pub communicator: Communicator,
     /// Bytes that fit.
     pub len: u64,
     /// The place of the bytes. A receive without room uses no named buffer, whatever the statement says.
@@ -71,7 +75,9 @@ pub struct Receive {
 pub struct Collective {
     /// The kind of the collective.
     pub kind: Kind,
-    /// The root; 0 if the operation has no root.
+    /// Its communicator.
+    pub communicator: Communicator,
+    /// The root's number among the members; 0 if the operation has no root.
     pub root: u32,
     /// The bytes of one contribution. For an all-to-all: from each rank to each.
     pub len: u64,
@@ -85,24 +91,23 @@ impl Send {
 
     /// The same for a message that carries 8 bytes in addition to its own.
     pub fn call_with(&self, memory: Memory, data: Option<u64>) -> Call {
-        let Self { to, tag, len, synchronous, .. } = *self;
-        Call::Send(rank::Send { to, tag, communicator: Communicator::WORLD, len, memory, synchronous, data })
+        let Self { to, tag, communicator, len, synchronous, .. } = *self;
+        Call::Send(rank::Send { to, tag, communicator, len, memory, synchronous, data })
     }
 }
 
 impl Receive {
     /// The call that posts it, with its bytes in this memory.
     pub fn call(&self, memory: Memory) -> Call {
-        let Self { from, tag, len, .. } = *self;
-        Call::Receive(rank::Receive { from, tag, communicator: Communicator::WORLD, len, memory })
+        let Self { from, tag, communicator, len, .. } = *self;
+        Call::Receive(rank::Receive { from, tag, communicator, len, memory })
     }
 }
 
 impl Collective {
     /// The call that enters it, with the memory of its contribution, of its result, and of its scratch.
     pub fn call(&self, [source, target, scratch]: [Memory; 3]) -> Call {
-        let Self { kind, root, len } = *self;
-        let communicator = Communicator::WORLD;
+        let Self { kind, communicator, root, len } = *self;
         Call::Collective(rank::Collective {
             kind,
             communicator,
@@ -117,6 +122,15 @@ impl Collective {
 }
 
 impl Operation {
+    /// Its communicator.
+    pub fn communicator(&self) -> Communicator {
+        match self {
+            Self::Send(send) => send.communicator,
+            Self::Receive(receive) => receive.communicator,
+            Self::Collective(collective) => collective.communicator,
+        }
+    }
+
     /// The call that starts it. `memory` returns the driver's memory of a buffer.
     pub fn call(&self, mut memory: impl FnMut(Buffer) -> Memory) -> Call {
         match self {
@@ -129,16 +143,16 @@ impl Operation {
         }
     }
 
-    /// The bytes that leave, and the bytes that arrive, at rank `me` of `ranks`.
+    /// The bytes that leave, and the bytes that arrive, at the member `me` of `members`.
     ///
     /// # Errors
     /// If a collective moves more bytes than can be counted: see [`crate::ProgramError::TooManyBytes`].
-    pub fn outgoing_and_incoming_len(&self, me: u32, ranks: u32) -> Result<(u64, u64), ShapeError> {
+    pub fn outgoing_and_incoming_len(&self, me: u32, members: u32) -> Result<(u64, u64), ShapeError> {
         match *self {
             Self::Send(send) => Ok((send.len, 0)),
             Self::Receive(receive) => Ok((0, receive.len)),
-            Self::Collective(Collective { kind, root, len }) => {
-                let shape = Shape { kind, members: ranks, me, root, len, element: ELEMENT };
+            Self::Collective(Collective { kind, root, len, .. }) => {
+                let shape = Shape { kind, members, me, root, len, element: ELEMENT };
                 Schedule::new(&shape).map(|schedule| schedule.source_and_target_len())
             }
         }

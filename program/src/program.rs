@@ -1,11 +1,13 @@
 //! The program of a process: the action of each statement, and the requests that it starts or waits for.
 
 use crate::action::Action;
+use crate::communicators::{Group, Groups, TooMany};
 use crate::deferred::Deferred;
 use crate::meaning::{meaning, meaning_in_program};
 use crate::names::{Names, Ordinal};
 use crate::operation::Operation;
 use carrousel_collective::ShapeError;
+use carrousel_rank::{Communicator, Members, RankId};
 use carrousel_scenario as scenario;
 use carrousel_scenario::{BufferId, Op, Received, RequestId, Scenario, ValueError, Written};
 use std::collections::HashMap;
@@ -23,6 +25,12 @@ pub enum ProgramError {
         /// Its keyword.
         statement: &'static str,
     },
+    /// More communicators than the library has numbers for.
+    #[error("more communicators than {max}, which is the most that a rank may have", max = carrousel_rank::Communicator::MAX)]
+    TooManyCommunicators {
+        /// The line of the first that has no number.
+        line: u32,
+    },
     /// A collective that moves more bytes than can be counted.
     #[error("`{statement}` of {ranks} ranks moves more bytes than can be counted")]
     TooManyBytes {
@@ -32,7 +40,7 @@ pub enum ProgramError {
         statement: &'static str,
         /// The first rank that has it.
         rank: u32,
-        /// The number of ranks.
+        /// The number of ranks of its communicator.
         ranks: u32,
         /// The library's error for the call.
         misfit: ShapeError,
@@ -43,7 +51,9 @@ impl ProgramError {
     /// The line of the statement, from 1.
     pub fn line(&self) -> u32 {
         match *self {
-            Self::Unsupported { line, .. } | Self::TooManyBytes { line, .. } => line,
+            Self::Unsupported { line, .. }
+            | Self::TooManyCommunicators { line }
+            | Self::TooManyBytes { line, .. } => line,
         }
     }
 }
@@ -52,6 +62,10 @@ impl ProgramError {
 #[derive(Debug)]
 pub struct Program {
     source: Arc<scenario::Program>,
+    /// All communicators of the job.
+    groups: Arc<Groups>,
+    /// Those of this rank, by number.
+    own: Vec<Group>,
     /// By statement, and at the end: the number of requests that were started before.
     started: Vec<Ordinal>,
     /// By statement: the end, in `awaited`, of the requests that it waits for or tests.
@@ -66,12 +80,15 @@ pub struct Program {
 /// # Errors
 /// If a statement cannot be carried out.
 pub fn programs(scenario: &Scenario) -> Result<Vec<Arc<Program>>, ProgramError> {
+    let groups =
+        Groups::new(scenario).map_err(|TooMany { line }| ProgramError::TooManyCommunicators { line })?;
+    let groups = Arc::new(groups);
     let mut made: HashMap<*const scenario::Program, Arc<Program>> = HashMap::new();
     let program = |(rank, source): (u32, &Arc<scenario::Program>)| {
         if let Some(program) = made.get(&Arc::as_ptr(source)) {
             return Ok(Arc::clone(program));
         }
-        let program = Arc::new(Program::new(source, (rank, scenario.ranks))?);
+        let program = Arc::new(Program::new(source, rank, &groups)?);
         made.insert(Arc::as_ptr(source), Arc::clone(&program));
         Ok(program)
     };
@@ -79,7 +96,7 @@ pub fn programs(scenario: &Scenario) -> Result<Vec<Arc<Program>>, ProgramError> 
 }
 
 impl Program {
-    fn new(source: &Arc<scenario::Program>, (rank, ranks): (u32, u32)) -> Result<Self, ProgramError> {
+    fn new(source: &Arc<scenario::Program>, rank: u32, groups: &Arc<Groups>) -> Result<Self, ProgramError> {
         let statements = source.steps.len();
         let mut names = Names::new(source.requests.len());
         let mut started = Vec::with_capacity(statements + 1);
@@ -88,11 +105,13 @@ impl Program {
         for step in &source.steps {
             started.push(names.started());
             let (line, statement) = (step.line, step.op.name());
-            let action = meaning(step.op.outline(), &[]);
+            let action = meaning(step.op.outline(), step.on, groups, &[]);
             let action = action.ok_or(ProgramError::Unsupported { line, statement })?;
+            let members = &groups.of(step.on).members;
             for operation in action.operations() {
+                let (me, ranks) = (members.comm_rank(RankId(rank)).unwrap_or(0), members.len());
                 let too_many = |misfit| ProgramError::TooManyBytes { line, statement, rank, ranks, misfit };
-                operation.outgoing_and_incoming_len(rank, ranks).map_err(too_many)?;
+                operation.outgoing_and_incoming_len(me, ranks).map_err(too_many)?;
             }
             match action {
                 Action::Start { operation, blocking } => {
@@ -106,6 +125,7 @@ impl Program {
                     names.start_blocking(step.bind, true);
                     names.start_blocking(None, false);
                 }
+                Action::Split { .. } => names.start_blocking(None, false),
                 Action::Probe(_) => names.unbind(step.bind),
                 Action::Wait(_) | Action::Test(_) => awaited.extend(names.awaited(&step.op)),
                 Action::Compute { .. } | Action::Touch { .. } => {}
@@ -115,7 +135,25 @@ impl Program {
         }
         started.push(names.started());
         let of_messages = if asks { names.of_messages } else { Vec::new() };
-        Ok(Self { source: Arc::clone(source), started, awaited_until, awaited, of_messages })
+        let (source, groups) = (Arc::clone(source), Arc::clone(groups));
+        let own = groups.of_rank(rank);
+        Ok(Self { source, groups, own, started, awaited_until, awaited, of_messages })
+    }
+
+    /// The communicators that the rank is in, by ascending number; that of all ranks is the first. Ranks that share
+    /// their program are in that one only.
+    pub fn groups(&self) -> &[Group] {
+        &self.own
+    }
+
+    /// The members of one of its communicators.
+    ///
+    /// # Panics
+    /// If the rank is not in it.
+    pub fn members(&self, communicator: Communicator) -> &Members {
+        let at = self.own.binary_search_by_key(&communicator.index(), |group| group.communicator.index());
+        let at = at.unwrap_or_else(|_| panic!("this rank is not in {communicator:?}"));
+        &self.own[at].members
     }
 
     /// The number of statements.
@@ -126,6 +164,17 @@ impl Program {
     /// Whether it has no statement.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The number of a rank of the job in one of the communicators of this one, and how many members that has.
+    ///
+    /// # Panics
+    /// If either rank is not in it.
+    pub fn place(&self, communicator: Communicator, rank: u32) -> (u32, u32) {
+        let members = self.members(communicator);
+        let me =
+            members.comm_rank(RankId(rank)).unwrap_or_else(|| panic!("{rank} is not in {communicator:?}"));
+        (me, members.len())
     }
 
     /// The statement at a position, from 0.
@@ -200,6 +249,11 @@ impl<'a> Statement<'a> {
         self.step().op.name()
     }
 
+    /// The communicator in which it sends, receives, or is a collective.
+    pub fn communicator(self) -> Communicator {
+        self.program.groups.of(self.step().on).communicator
+    }
+
     /// The name that it binds.
     pub fn bind(self) -> Option<RequestId> {
         self.step().bind
@@ -218,7 +272,7 @@ impl<'a> Statement<'a> {
     /// The statement, if it has values that only an execution has.
     pub fn deferred(self) -> Option<Deferred> {
         match &self.step().op {
-            Op::Deferred(deferred) => Some(Deferred::new(deferred)),
+            Op::Deferred(deferred) => Some(Deferred::new(deferred, self.step().on, &self.program.groups)),
             _ => None,
         }
     }
@@ -253,6 +307,6 @@ impl<'a> Statement<'a> {
         let until = &self.program.awaited_until;
         let from = self.at.checked_sub(1).map_or(0, |before| until[before]);
         let awaited = &self.program.awaited[from as usize..until[self.at] as usize];
-        meaning_in_program(op, awaited)
+        meaning_in_program(op, self.step().on, &self.program.groups, awaited)
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct Arrived {
     /// The statement that received it.
     pub(crate) statement: usize,
     pub(crate) buffer: Vec<u8>,
-    /// The status of a message; `None` for the result of a collective.
+    /// The status of a message, with its source as a rank of the job; `None` for the result of a collective.
     pub(crate) status: Option<Status>,
     /// The named buffer into which it was received.
     pub(crate) named: Option<BufferId>,
@@ -32,7 +32,6 @@ struct Named {
 pub(crate) struct Contents<'a> {
     program: &'a Program,
     me: u32,
-    ranks: u32,
     arrived: Vec<Arrived>,
     named: Vec<Named>,
     /// The sum of everything that the program has read from its buffers.
@@ -42,10 +41,10 @@ pub(crate) struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    pub(crate) fn new(program: &'a Program, me: u32, ranks: u32) -> Self {
+    pub(crate) fn new(program: &'a Program, me: u32) -> Self {
         let named = program.buffers().map(|len| Named { own: empty(len), come: None }).collect();
         let arrived = Vec::with_capacity(program.len());
-        Self { program, me, ranks, arrived, named, read: 0, writes: 0 }
+        Self { program, me, arrived, named, read: 0, writes: 0 }
     }
 
     /// Keeps received data until it is checked, after the run. Data in memory that was not made ahead is checked at
@@ -97,7 +96,8 @@ impl<'a> Contents<'a> {
             let error = |at| RunError::WrongResult { name, at, len: buffer.len() };
             return wrong.map_or(Ok(()), |at| Err(error(at)));
         };
-        let stream = Stream { from, to: self.me, tag };
+        let communicator = self.program.statement(*statement).communicator().index();
+        let stream = Stream { from, to: self.me, communicator, tag };
         let got = &buffer[..bytes as usize];
         match stream.first_wrong(got) {
             Some(at) => Err(RunError::Changed { from, tag, at, len: got.len() }),
@@ -108,14 +108,16 @@ impl<'a> Contents<'a> {
     /// The expected result of a statement's collective.
     fn expected(&self, statement: usize) -> Vec<u8> {
         let operation = self.program.statement(statement).outline().operations().next();
-        let Some(Operation::Collective(Collective { kind, root, len })) = operation else {
+        let Some(Operation::Collective(Collective { kind, communicator, root, len })) = operation else {
             return Vec::new();
         };
-        let all = || (0..self.ranks).flat_map(|rank| contribution(rank, len)).collect::<Vec<u8>>();
+        let members = self.program.members(communicator);
+        let root = members.rank(root).map_or(root, |rank| rank.0);
+        let all = || members.iter().flat_map(|rank| contribution(rank.0, len)).collect::<Vec<u8>>();
         let combined = || {
             let mut sum = vec![0; len as usize];
-            for rank in 0..self.ranks {
-                sum.iter_mut().zip(contribution(rank, len)).for_each(|(sum, byte)| *sum ^= byte);
+            for rank in members.iter() {
+                sum.iter_mut().zip(contribution(rank.0, len)).for_each(|(sum, byte)| *sum ^= byte);
             }
             sum
         };
@@ -156,7 +158,7 @@ mod tests {
     }
 
     fn message(tag: u32, len: usize) -> Vec<u8> {
-        Stream { from: 0, to: 1, tag }.payload(1, len)
+        Stream { from: 0, to: 1, communicator: 0, tag }.payload(1, len)
     }
 
     fn sum(contents: &[Vec<u8>]) -> u64 {
@@ -203,7 +205,7 @@ mod tests {
             (2, Some(status), "byte 8 of the 64 bytes from rank 0 with tag 7 is not what was sent"),
             (1, None, "byte 0 of the 64 bytes that `allreduce` has brought is wrong"),
         ] {
-            let mut contents = Contents::new(&programs[1], 1, 2);
+            let mut contents = Contents::new(&programs[1], 1);
             let arrived = Arrived { statement, buffer: empty(64), status, named: None, ahead: true };
             contents.come(arrived).expect("it is checked after the run");
             let (at, error) = contents.check_all().expect_err("it is wrong");

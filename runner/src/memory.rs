@@ -5,7 +5,7 @@
 //! filled when the statement begins. Memory of unknown size is made when the statement begins.
 
 use crate::payload::{Stream, contribution};
-use carrousel_program::{Action, Operation, Program, Statement, mpi};
+use carrousel_program::{Action, Operation, Program, Send, Statement, mpi};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -24,7 +24,6 @@ pub(crate) struct Memory {
 pub(crate) struct Supply<'a> {
     program: &'a Program,
     me: u32,
-    ranks: u32,
     /// Messages sent so far, by stream.
     sent: HashMap<Stream, u64>,
     /// Memory that was made ahead, and is not taken yet.
@@ -36,17 +35,17 @@ pub(crate) struct Supply<'a> {
 impl<'a> Supply<'a> {
     /// Makes the memory of the first statements; of all, if they need no more than may be made ahead.
     pub(crate) fn new(program: &'a Program, me: u32, ranks: u32) -> Self {
-        Self::with_most(program, me, ranks, most_of_each(ranks))
+        Self::with_most(program, me, most_of_each(ranks))
     }
 
-    fn with_most(program: &'a Program, me: u32, ranks: u32, most: u64) -> Self {
-        let ahead_of = fitting(program, me, ranks, most);
+    fn with_most(program: &'a Program, me: u32, most: u64) -> Self {
+        let ahead_of = fitting(program, me, most);
         let ahead = VecDeque::with_capacity(ahead_of);
-        let mut supply = Self { program, me, ranks, sent: HashMap::new(), ahead, ahead_of };
+        let mut supply = Self { program, me, sent: HashMap::new(), ahead, ahead_of };
         for statement in program.statements().take(ahead_of) {
             let memory = match statement.is_deferred() {
                 true => {
-                    let (sent, received) = known_lens(statement, me, ranks).unwrap_or_default();
+                    let (sent, received) = known_lens(program, statement, me).unwrap_or_default();
                     Memory { outgoing: empty(sent), incoming: empty(received) }
                 }
                 false => supply.make(&statement.outline()),
@@ -67,7 +66,7 @@ impl<'a> Supply<'a> {
 
     /// Whether all memory of a statement was made ahead.
     pub(crate) fn is_ahead(&self, at: usize) -> bool {
-        at < self.ahead_of && known_lens(self.program.statement(at), self.me, self.ranks).is_some()
+        at < self.ahead_of && known_lens(self.program, self.program.statement(at), self.me).is_some()
     }
 
     /// Completes the memory of a statement whose values were not all known ahead.
@@ -77,7 +76,7 @@ impl<'a> Supply<'a> {
             match operation {
                 Operation::Send(send) => {
                     outgoing.resize(send.len as usize, 0);
-                    let (stream, number) = self.next_message(send.to.0, mpi::number(send.tag));
+                    let (stream, number) = self.next_message(&send);
                     stream.fill(number, &mut outgoing);
                 }
                 Operation::Receive(receive) if incoming.len() as u64 != receive.len => {
@@ -90,16 +89,17 @@ impl<'a> Supply<'a> {
     }
 
     fn make(&mut self, action: &Action<'_>) -> Memory {
-        let Self { me, ranks, .. } = *self;
+        let Self { program, me, .. } = *self;
         let mut memory = Memory::default();
         for operation in action.operations() {
             match operation {
                 Operation::Send(send) => {
-                    memory.outgoing = self.message(send.to.0, mpi::number(send.tag), send.len)
+                    let (stream, number) = self.next_message(&send);
+                    memory.outgoing = stream.payload(number, send.len as usize);
                 }
                 Operation::Receive(receive) => memory.incoming = empty(receive.len),
                 Operation::Collective(call) => {
-                    let (outgoing, incoming) = lens(&operation, me, ranks);
+                    let (outgoing, incoming) = lens(program, &operation, me);
                     // An all-to-all sends the same block to each rank: its result is then that of an allgather.
                     let blocks = outgoing.checked_div(call.len).unwrap_or(0);
                     memory.outgoing = contribution(me, call.len).repeat(blocks as usize);
@@ -110,14 +110,10 @@ impl<'a> Supply<'a> {
         memory
     }
 
-    fn message(&mut self, to: u32, tag: u32, len: u64) -> Vec<u8> {
-        let (stream, number) = self.next_message(to, tag);
-        stream.payload(number, len as usize)
-    }
-
-    /// The number of the next message of a stream, for its payload.
-    fn next_message(&mut self, to: u32, tag: u32) -> (Stream, u64) {
-        let stream = Stream { from: self.me, to, tag };
+    /// The stream of a message, and its number there, for its payload.
+    fn next_message(&mut self, send: &Send) -> (Stream, u64) {
+        let (to, tag, communicator) = (send.to.0, mpi::number(send.tag), send.communicator.index());
+        let stream = Stream { from: self.me, to, communicator, tag };
         let number = self.sent.entry(stream).or_default();
         *number += 1;
         (stream, *number)
@@ -125,19 +121,20 @@ impl<'a> Supply<'a> {
 }
 
 /// The bytes that an operation of a program sends and receives.
-fn lens(operation: &Operation, me: u32, ranks: u32) -> (u64, u64) {
-    let lens = operation.outgoing_and_incoming_len(me, ranks);
+fn lens(program: &Program, operation: &Operation, me: u32) -> (u64, u64) {
+    let (me, members) = program.place(operation.communicator(), me);
+    let lens = operation.outgoing_and_incoming_len(me, members);
     lens.unwrap_or_else(|misfit| unreachable!("a program moves bytes that can be counted: {misfit}"))
 }
 
 /// The bytes that a statement sends and receives, if they are known before it runs.
-fn known_lens(statement: Statement<'_>, me: u32, ranks: u32) -> Option<(u64, u64)> {
+fn known_lens(program: &Program, statement: Statement<'_>, me: u32) -> Option<(u64, u64)> {
     let outline = statement.outline();
     let Some(deferred) = statement.deferred() else {
         let add = |(sent, received): (u64, u64), (more_sent, more_received): (u64, u64)| {
             (sent.saturating_add(more_sent), received.saturating_add(more_received))
         };
-        return Some(outline.operations().map(|operation| lens(&operation, me, ranks)).fold((0, 0), add));
+        return Some(outline.operations().map(|operation| lens(program, &operation, me)).fold((0, 0), add));
     };
     if outline.operations().next().is_none() {
         return Some((0, 0));
@@ -160,15 +157,13 @@ fn most_of_each(ranks: u32) -> u64 {
 /// Whether some memory of a job with these programs cannot be made ahead.
 pub fn exceeds_memory_ahead(programs: &[Arc<Program>]) -> bool {
     let ranks = programs.len() as u32;
-    (0..)
-        .zip(programs)
-        .any(|(rank, program)| fitting(program, rank, ranks, most_of_each(ranks)) < program.len())
+    (0..).zip(programs).any(|(rank, program)| fitting(program, rank, most_of_each(ranks)) < program.len())
 }
 
 /// The number of first statements that together need at most this many bytes.
-fn fitting(program: &Program, me: u32, ranks: u32, most: u64) -> usize {
+fn fitting(program: &Program, me: u32, most: u64) -> usize {
     let mut sum = 0u64;
-    let needs = program.statements().map(|statement| need(statement, me, ranks));
+    let needs = program.statements().map(|statement| need(program, statement, me));
     let fits = needs.take_while(|bytes| {
         sum = sum.saturating_add(*bytes);
         sum <= most
@@ -177,8 +172,8 @@ fn fitting(program: &Program, me: u32, ranks: u32, most: u64) -> usize {
 }
 
 /// The bytes that a statement needs, as far as they are known before it runs.
-fn need(statement: Statement<'_>, me: u32, ranks: u32) -> u64 {
-    known_lens(statement, me, ranks).map_or(0, |(sent, received)| sent.saturating_add(received))
+fn need(program: &Program, statement: Statement<'_>, me: u32) -> u64 {
+    known_lens(program, statement, me).map_or(0, |(sent, received)| sent.saturating_add(received))
 }
 
 #[cfg(test)]
@@ -206,7 +201,7 @@ mod tests {
         for (rank, program) in (0..).zip(&job(MANY)) {
             let ahead = Supply::new(program, rank, 2);
             assert_eq!(ahead.ahead.len(), program.len());
-            let late = Supply::with_most(program, rank, 2, 3100);
+            let late = Supply::with_most(program, rank, 3100);
             assert_eq!((late.ahead.len(), late.ahead_of), (2, 2));
             assert_eq!(all(ahead), all(late));
         }
@@ -217,7 +212,7 @@ mod tests {
         for (rank, program) in (0..).zip(&job(MANY)) {
             let made = all(Supply::new(program, rank, 2));
             let lens = made.iter().map(|memory| (memory.outgoing.len() + memory.incoming.len()) as u64);
-            let needs = program.statements().map(|statement| need(statement, rank, 2));
+            let needs = program.statements().map(|statement| need(program, statement, rank));
             assert_eq!(lens.collect::<Vec<_>>(), needs.collect::<Vec<_>>());
         }
     }

@@ -1,13 +1,14 @@
 //! The payloads of a scenario's messages, and how the receiver checks them.
 //!
-//! The bytes of a message are a function of its sender, its receiver, its tag, and its number among the messages with
-//! these. The receiver does not know the number, so the first bytes contain it; the other bytes follow.
+//! The bytes of a message are a function of its sender, its receiver, its communicator, its tag, and its number among
+//! the messages with these. The receiver does not know the number, so the first bytes contain it; the other bytes follow.
 
-/// The messages of one sender with one tag to one receiver.
+/// The messages of one sender with one tag to one receiver in one communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Stream {
     pub(crate) from: u32,
     pub(crate) to: u32,
+    pub(crate) communicator: u16,
     pub(crate) tag: u32,
 }
 
@@ -57,15 +58,16 @@ impl Stream {
     }
 
     fn seed(self, number: u64) -> u64 {
-        let Self { from, to, tag } = self;
-        mix(mix(u64::from(from) << 32 | u64::from(to)) ^ mix(u64::from(tag)).wrapping_add(number))
+        let Self { from, to, communicator, tag } = self;
+        let envelope = u64::from(communicator) << 32 | u64::from(tag);
+        mix(mix(u64::from(from) << 32 | u64::from(to)) ^ mix(envelope).wrapping_add(number))
     }
 }
 
 /// The contribution of a rank to a collective: the payload of a message to itself with a tag for collectives, so that
 /// every rank knows the contributions of the others.
 pub(crate) fn contribution(rank: u32, len: u64) -> Vec<u8> {
-    Stream { from: rank, to: rank, tag: 0 }.payload(1, len as usize)
+    Stream { from: rank, to: rank, communicator: 0, tag: 0 }.payload(1, len as usize)
 }
 
 /// A bijection that maps neighbours to values far apart (the finalizer of `splitmix64`).
@@ -79,7 +81,7 @@ fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const STREAM: Stream = Stream { from: 1, to: 2, tag: 7 };
+    const STREAM: Stream = Stream { from: 1, to: 2, communicator: 3, tag: 7 };
 
     #[test]
     fn a_payload_is_right_whatever_its_size_and_number() {
@@ -107,7 +109,12 @@ mod tests {
     #[test]
     fn the_messages_of_others_are_wrong() {
         let payload = STREAM.payload(0, 64);
-        for other in [Stream { from: 0, ..STREAM }, Stream { to: 1, ..STREAM }, Stream { tag: 8, ..STREAM }] {
+        for other in [
+            Stream { from: 0, ..STREAM },
+            Stream { to: 1, ..STREAM },
+            Stream { tag: 8, ..STREAM },
+            Stream { communicator: 0, ..STREAM },
+        ] {
             assert!(other.first_wrong(&payload).is_some());
         }
     }

@@ -1,13 +1,13 @@
 //! One rank of a scenario in a real run: its statements as calls of the library.
 
 use crate::arrived::{Arrived, Contents};
-use crate::envelope::{received, selector, source};
+use crate::envelope::{member, of_job, received, selector, source};
 use crate::error::{FailedStatement, RunError};
 use crate::memory::{Memory, Supply};
 use carrousel::{CallSite, Communicator, Error, Request, SourceLine, Status};
 use carrousel_program::{
-    Action, Buffer, BufferId, Collective, Kind, Operation, Ordinal, Program, Receive, Received, RequestId,
-    Send, mpi,
+    self as program, Action, Buffer, BufferId, Collective, Kind, Members, Operation, Ordinal, Program,
+    Receive, Received, RequestId, Send, mpi,
 };
 use carrousel_scenario::Scenario;
 use std::collections::HashMap;
@@ -23,9 +23,9 @@ pub type Times = [f64; 3];
 pub struct Done {
     /// The times of the statement.
     pub times: Times,
-    /// For a send: its receiver and its tag.
+    /// For a send: its receiver, as a rank of the job, and its tag.
     pub sent: Option<(u32, u32)>,
-    /// For a receive that is complete: its message.
+    /// For a receive that is complete: its message, with its source as a rank of the job.
     pub received: Option<Status>,
 }
 
@@ -71,8 +71,11 @@ struct Open {
 
 /// A rank that executes its program.
 pub(crate) struct Runner<'a> {
-    /// The communicator; its calls are at the line of the statement that is executed.
-    world: Communicator,
+    /// The communicators of the program.
+    communicators: Vec<(program::Communicator, Communicator)>,
+    /// The one of the statement that is executed; its calls are at the line of the statement.
+    on: Communicator,
+
     /// The call site of each statement.
     sites: Vec<CallSite>,
     program: &'a Program,
@@ -95,7 +98,8 @@ impl<'a> Runner<'a> {
     pub(crate) fn new(world: &Communicator, scenario: &Scenario, program: &'a Program) -> Self {
         let statements = program.len();
         Self {
-            world: world.clone(),
+            communicators: vec![(program::Communicator::WORLD, world.clone())],
+            on: world.clone(),
             sites: sites(scenario, program),
             program,
             begin: Instant::now(),
@@ -103,7 +107,7 @@ impl<'a> Runner<'a> {
             // NaN, not zeroes: for zeroes, the system would leave the pages untouched.
             done: vec![Done { times: [f64::NAN; 3], sent: None, received: None }; statements],
             supply: Supply::new(program, world.rank(), world.size()),
-            contents: Contents::new(program, world.rank(), world.size()),
+            contents: Contents::new(program, world.rank()),
             spent: Vec::with_capacity(statements),
             open: HashMap::with_capacity(statements),
             received: vec![None; program.names()],
@@ -115,7 +119,7 @@ impl<'a> Runner<'a> {
         self.begin = Instant::now();
         for (at, statement) in self.program.statements().enumerate() {
             self.at = at;
-            self.world = self.world.at(self.sites[at]);
+            self.on = self.communicator(statement.communicator()).at(self.sites[at]);
             let begin = self.now();
             self.done[at].times = [begin, begin, f64::NAN];
             self.carry_out(at).map_err(|error| (at, error))?;
@@ -131,6 +135,17 @@ impl<'a> Runner<'a> {
         self.contents.check_all()
     }
 
+    fn communicator(&self, communicator: program::Communicator) -> &Communicator {
+        let found = self.communicators.iter().find(|(known, _)| *known == communicator);
+        found.map(|(_, it)| it).unwrap_or_else(|| unreachable!("a program makes {communicator:?} first"))
+    }
+
+    /// The members of the communicator of a statement.
+    fn members(&self, at: usize) -> &'a Members {
+        let program = self.program;
+        program.members(program.statement(at).communicator())
+    }
+
     fn now(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
@@ -144,7 +159,7 @@ impl<'a> Runner<'a> {
     /// The time of the call alone.
     fn timed<T>(&mut self, call: impl FnOnce(&Communicator) -> Result<T, Error>) -> Result<T, Error> {
         let begin = self.now();
-        let result = call(&self.world);
+        let result = call(&self.on);
         let end = self.now();
         self.called(begin, end);
         result
@@ -183,19 +198,23 @@ impl<'a> Runner<'a> {
             Action::Start { operation: Operation::Collective(call), blocking } => {
                 self.collective(&call, blocking, memory)?;
             }
+            Action::Split { color, key, made, .. } => {
+                let own = self.timed(|parent| parent.split(color, key))?;
+                self.communicators.extend(made.zip(own));
+            }
             Action::Exchange { receive, send } => {
                 let Memory { outgoing, incoming: mut buffer } = memory;
-                let (to, send_tag) = (send.to.0, mpi::number(send.tag));
-                self.done[at].sent = Some((to, send_tag));
-                let (from, tag) = (source(receive.from), selector(receive.tag));
-                let status =
-                    self.timed(|world| world.sendrecv(&outgoing, to, send_tag, &mut buffer, from, tag))?;
+                let members = self.members(at);
+                let (to, send_tag) = (member(send.to, members), mpi::number(send.tag));
+                self.done[at].sent = Some((send.to.0, send_tag));
+                let (from, tag) = (source(receive.from, members), selector(receive.tag));
+                let status = self.timed(|on| on.sendrecv(&outgoing, to, send_tag, &mut buffer, from, tag))?;
                 self.keep(at, outgoing);
                 self.received_by_statement(at, buffer, named(receive.buffer), status)?;
             }
             Action::Probe(pattern) => {
-                let (from, tag) = (source(pattern.source), selector(pattern.tag));
-                let status = self.timed(|world| world.probe(from, tag))?;
+                let (from, tag) = (source(pattern.source, self.members(at)), selector(pattern.tag));
+                let status = self.timed(|on| on.probe(from, tag))?;
                 self.learn(statement.bind(), status);
             }
             Action::Wait(requests) => self.complete(requests)?,
@@ -212,15 +231,15 @@ impl<'a> Runner<'a> {
 
     fn send(&mut self, send: &Send, blocking: bool, memory: Memory) -> Result<(), RunError> {
         let (at, buffer) = (self.at, memory.outgoing);
-        let (to, tag) = (send.to.0, mpi::number(send.tag));
-        self.done[at].sent = Some((to, tag));
+        let (to, tag) = (member(send.to, self.members(at)), mpi::number(send.tag));
+        self.done[at].sent = Some((send.to.0, tag));
         match (send.synchronous, blocking) {
-            (false, true) => self.timed(|world| world.send(&buffer, to, tag))?,
-            (true, true) => self.timed(|world| world.ssend(&buffer, to, tag))?,
+            (false, true) => self.timed(|on| on.send(&buffer, to, tag))?,
+            (true, true) => self.timed(|on| on.ssend(&buffer, to, tag))?,
             (synchronous, false) => {
-                let request = self.timed(|world| match synchronous {
-                    false => world.isend(buffer, to, tag),
-                    true => world.issend(buffer, to, tag),
+                let request = self.timed(|on| match synchronous {
+                    false => on.isend(buffer, to, tag),
+                    true => on.issend(buffer, to, tag),
                 })?;
                 self.opened(request, None);
                 return Ok(());
@@ -231,13 +250,14 @@ impl<'a> Runner<'a> {
     }
 
     fn receive(&mut self, receive: &Receive, blocking: bool, memory: Memory) -> Result<(), RunError> {
-        let (from, tag, mut buffer) = (source(receive.from), selector(receive.tag), memory.incoming);
+        let from = source(receive.from, self.members(self.at));
+        let (tag, mut buffer) = (selector(receive.tag), memory.incoming);
         let named = named(receive.buffer);
         if blocking {
-            let status = self.timed(|world| world.recv(&mut buffer, from, tag))?;
+            let status = self.timed(|on| on.recv(&mut buffer, from, tag))?;
             return self.received_by_statement(self.at, buffer, named, status);
         }
-        let request = self.timed(|world| world.irecv(buffer, from, tag))?;
+        let request = self.timed(|on| on.irecv(buffer, from, tag))?;
         self.opened(request, Some(named));
         Ok(())
     }
@@ -256,14 +276,14 @@ impl<'a> Runner<'a> {
             }
             Kind::Barrier => return Ok(self.timed(Communicator::barrier)?),
             Kind::Broadcast => {
-                let data = if self.world.rank() == root { &mut outgoing } else { &mut incoming };
-                self.timed(|world| world.broadcast(data, root))?;
+                let data = if self.on.rank() == root { &mut outgoing } else { &mut incoming };
+                self.timed(|on| on.broadcast(data, root))?;
             }
-            Kind::Reduce => self.timed(|world| world.reduce(&outgoing, &mut incoming, root, xor))?,
-            Kind::AllReduce => self.timed(|world| world.allreduce(&outgoing, &mut incoming, xor))?,
-            Kind::Gather => self.timed(|world| world.gather(&outgoing, &mut incoming, root))?,
-            Kind::AllGather => self.timed(|world| world.allgather(&outgoing, &mut incoming))?,
-            Kind::AllToAll => self.timed(|world| world.alltoall(&outgoing, &mut incoming))?,
+            Kind::Reduce => self.timed(|on| on.reduce(&outgoing, &mut incoming, root, xor))?,
+            Kind::AllReduce => self.timed(|on| on.allreduce(&outgoing, &mut incoming, xor))?,
+            Kind::Gather => self.timed(|on| on.gather(&outgoing, &mut incoming, root))?,
+            Kind::AllGather => self.timed(|on| on.allgather(&outgoing, &mut incoming))?,
+            Kind::AllToAll => self.timed(|on| on.alltoall(&outgoing, &mut incoming))?,
         }
         self.keep(at, outgoing);
         let ahead = self.supply.is_ahead(at);
@@ -298,8 +318,9 @@ impl<'a> Runner<'a> {
     }
 
     fn come(&mut self, arrived: Arrived) -> Result<(), RunError> {
-        self.done[arrived.statement].received = arrived.status;
-        self.contents.come(arrived)
+        let status = arrived.status.map(|status| of_job(status, self.members(arrived.statement)));
+        self.done[arrived.statement].received = status;
+        self.contents.come(Arrived { status, ..arrived })
     }
 
     /// Keeps send memory, because freeing it would take time.

@@ -51,6 +51,8 @@ pub enum Item {
     Nodes(Box<[Group]>),
     /// `window NAME SIZE`.
     Window(Box<(Name, Expr)>),
+    /// `comm NAME = split color K [key K] [on PARENT]`.
+    Split(Box<Split>),
     /// `option NAME VALUE`.
     Setting(Box<Setting>),
     /// `expect CHECK violated`.
@@ -74,6 +76,19 @@ pub enum Ranks {
     Range(Box<(Expr, Expr)>),
     /// `rank *`.
     All,
+}
+
+/// `comm NAME = split color K [key K] [on PARENT]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Split {
+    /// The communicator that each rank gets.
+    pub name: Name,
+    /// Ranks of the same color get the same one; one whose color is negative gets none.
+    pub color: Expr,
+    /// The order of the ranks in it.
+    pub key: Option<Expr>,
+    /// The communicator that is split; that of all ranks, if it is not there.
+    pub parent: Option<Name>,
 }
 
 /// `option NAME VALUE` or `option WINDOW.NAME VALUE`.
@@ -114,7 +129,7 @@ pub struct Statement {
 pub enum Arg {
     /// Nothing: the slot is optional.
     Absent,
-    /// A window, buffer or request.
+    /// A window, buffer, request or communicator.
     Name(Name),
     /// A rank, tag, size or time.
     Expr(Expr),
@@ -166,6 +181,8 @@ pub enum Tree {
     /// `source(NAME)`, `tag(NAME)`: a value of the message that a receive or a probe has found. Allowed only where
     /// [`Verb::defers`].
     Received(Field, Box<Arc<str>>),
+    /// `me(NAME)`, `size(NAME)`: a number of a communicator, at this rank.
+    Local(Local, Box<Arc<str>>),
     /// `-X`.
     Minus(Box<Tree>),
     /// `(X)`, or `(X)KiB`.
@@ -198,6 +215,30 @@ impl Field {
     }
 }
 
+/// A number of a communicator that an expression may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Local {
+    /// `me`: this rank's number in it.
+    Me,
+    /// `size`: the number of its ranks.
+    Size,
+}
+
+impl Local {
+    /// The word for it in a file.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Local::Me => "me",
+            Local::Size => "size",
+        }
+    }
+
+    /// The one with this name.
+    pub fn from_name(name: &str) -> Option<Local> {
+        [Local::Me, Local::Size].into_iter().find(|local| local.name() == name)
+    }
+}
+
 /// An operator between two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operator {
@@ -227,11 +268,11 @@ impl Operator {
 }
 
 impl Tree {
-    /// Whether the value differs between ranks: `me` occurs.
+    /// Whether the value differs between ranks: `me` occurs, or a communicator.
     pub fn uses_me(&self) -> bool {
         match self {
             Tree::Number(..) | Tree::Size | Tree::Received(..) => false,
-            Tree::Me => true,
+            Tree::Me | Tree::Local(..) => true,
             Tree::Minus(inner) | Tree::Parentheses(inner, _) => inner.uses_me(),
             Tree::Chain(chain) => chain.0.uses_me() || chain.1.iter().any(|(_, operand)| operand.uses_me()),
         }
@@ -240,7 +281,7 @@ impl Tree {
     /// The number of operands, parentheses and minus signs.
     pub(crate) fn operands(&self) -> usize {
         match self {
-            Tree::Number(..) | Tree::Size | Tree::Me | Tree::Received(..) => 1,
+            Tree::Number(..) | Tree::Size | Tree::Me | Tree::Received(..) | Tree::Local(..) => 1,
             Tree::Minus(inner) | Tree::Parentheses(inner, _) => 1 + inner.operands(),
             Tree::Chain(chain) => {
                 chain.1.iter().map(|(_, operand)| operand.operands()).sum::<usize>() + chain.0.operands()
@@ -251,12 +292,25 @@ impl Tree {
     /// Tells `found` of every `source(NAME)` and `tag(NAME)`, from left to right.
     pub fn received<'t>(&'t self, found: &mut impl FnMut(Field, &'t Arc<str>)) {
         match self {
-            Tree::Number(..) | Tree::Size | Tree::Me => {}
+            Tree::Number(..) | Tree::Size | Tree::Me | Tree::Local(..) => {}
             Tree::Received(field, name) => found(*field, name),
             Tree::Minus(inner) | Tree::Parentheses(inner, _) => inner.received(found),
             Tree::Chain(chain) => {
                 chain.0.received(found);
                 chain.1.iter().for_each(|(_, operand)| operand.received(found));
+            }
+        }
+    }
+
+    /// Tells `found` of the name of each communicator, from left to right.
+    pub fn communicators<'t>(&'t self, found: &mut impl FnMut(&'t Arc<str>)) {
+        match self {
+            Tree::Number(..) | Tree::Size | Tree::Me | Tree::Received(..) => {}
+            Tree::Local(_, name) => found(name),
+            Tree::Minus(inner) | Tree::Parentheses(inner, _) => inner.communicators(found),
+            Tree::Chain(chain) => {
+                chain.0.communicators(found);
+                chain.1.iter().for_each(|(_, operand)| operand.communicators(found));
             }
         }
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::ast::{Field, Tree};
+use crate::ast::{Field, Local, Tree};
 use crate::ids::{RequestId, Source, TagSelector};
-use crate::op::{Deferred, Hole, Op, Received};
+use crate::op::{Deferred, Hole, Numbers, Op, Received};
 use crate::problem::Problem;
-use crate::value::{self, Leaves, evaluate};
+use crate::value::{self, Leaves, Within, evaluate};
 
 /// A value that is out of its range when the program runs: the rank cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -45,13 +45,13 @@ impl Deferred {
     pub(crate) fn new(
         outline: Op,
         holes: Vec<Hole>,
-        (me, ranks): (Option<u32>, u32),
+        numbers: Numbers,
         mut names: Vec<(Arc<str>, RequestId)>,
     ) -> Self {
         names.sort_unstable();
         names.dedup();
         names.shrink_to_fit();
-        Self { outline, holes, me, ranks, names }
+        Self { outline, holes, numbers, names }
     }
 
     /// The statement, with 0 for each value that is not known yet; [`Deferred::is_deferred`] says which these are.
@@ -85,7 +85,7 @@ impl Deferred {
         for Hole { slot, tree } in &self.holes {
             let mut known = Known { deferred: self, received: &received };
             let value = evaluate(tree, &mut known).and_then(|value| value.ok_or(Problem::MalformedTree));
-            let filled = value.and_then(|value| fill(&mut op, *slot, value, self.ranks));
+            let filled = value.and_then(|value| fill(&mut op, *slot, value, &self.numbers.within));
             filled.map_err(|problem| self.error(tree, problem, &known))?;
         }
         Ok(op)
@@ -130,11 +130,20 @@ impl<F: Fn(RequestId) -> Option<Received>> Known<'_, F> {
 
 impl<F: Fn(RequestId) -> Option<Received>> Leaves for Known<'_, F> {
     fn me(&self) -> Result<i64, Problem> {
-        self.deferred.me.map(i64::from).ok_or(Problem::MeOutsideProgram)
+        self.deferred.numbers.me.map(i64::from).ok_or(Problem::MeOutsideProgram)
     }
 
     fn size(&self) -> Result<i64, Problem> {
-        Ok(self.deferred.ranks.into())
+        Ok(self.deferred.numbers.ranks.into())
+    }
+
+    fn local(&self, local: Local, name: &str) -> Result<i64, Problem> {
+        let locals = &self.deferred.numbers.locals;
+        let found = locals.iter().find(|(other, _)| **other == *name).ok_or(Problem::MalformedTree);
+        found.map(|(_, [me, size])| match local {
+            Local::Me => (*me).into(),
+            Local::Size => (*size).into(),
+        })
     }
 
     fn received(&self, field: Field, name: &str) -> Result<Option<i64>, Problem> {
@@ -147,15 +156,15 @@ impl<F: Fn(RequestId) -> Option<Received>> Leaves for Known<'_, F> {
 }
 
 /// Puts a value into a slot of a statement.
-fn fill(op: &mut Op, slot: usize, value: i64, ranks: u32) -> Result<(), Problem> {
+fn fill(op: &mut Op, slot: usize, value: i64, within: &Within) -> Result<(), Problem> {
     match (op, slot) {
         (Op::Compute { ns }, 0) => *ns = value::count(value, "a time")?,
-        (Op::Send { to, .. } | Op::SendRecv { to, .. }, 0) => *to = value::rank(value, ranks)?,
+        (Op::Send { to, .. } | Op::SendRecv { to, .. }, 0) => *to = within.rank(value)?,
         (Op::Send { tag, .. } | Op::SendRecv { send_tag: tag, .. }, 1) => *tag = value::tag(value)?,
         (Op::Send { size, .. } | Op::SendRecv { send_size: size, .. } | Op::Recv { size, .. }, 2)
         | (Op::SendRecv { recv_size: size, .. }, 5) => *size = value::count(value, "a size")?,
         (Op::Recv { from, .. } | Op::Probe { from, .. }, 0) | (Op::SendRecv { from, .. }, 3) => {
-            *from = Source::Rank(value::rank(value, ranks)?);
+            *from = Source::Rank(within.rank(value)?);
         }
         (Op::Recv { tag, .. } | Op::Probe { tag, .. }, 1) | (Op::SendRecv { recv_tag: tag, .. }, 4) => {
             *tag = TagSelector::Tag(value::tag(value)?);

@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write};
 
-use crate::ast::{Arg, Ast, Expr, Group, Item, Line, Name, Ranks, Setting, Statement, Tree, Value};
+use crate::ast::{Arg, Ast, Expr, Group, Item, Line, Name, Ranks, Setting, Split, Statement, Tree, Value};
 use crate::units::Unit;
 
 /// The file in canonical layout.
@@ -116,6 +116,7 @@ impl fmt::Display for Item {
                 groups.iter().try_for_each(|group| write!(f, " {group}"))
             }
             Item::Window(window) => write!(f, "window {} {}", window.0, window.1),
+            Item::Split(split) => split.fmt(f),
             Item::Setting(setting) => write!(f, "option {setting}"),
             Item::Expect(check) => write!(f, "expect {check} violated"),
             Item::Block(ranks) => write!(f, "rank {ranks}"),
@@ -133,6 +134,14 @@ impl fmt::Display for Ranks {
             Ranks::One(rank) => rank.fmt(f),
             Ranks::Range(range) => write!(f, "{}..{}", range.0, range.1),
         }
+    }
+}
+
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "comm {} = split color {}", self.name, self.color)?;
+        self.key.iter().try_for_each(|key| write!(f, " key {key}"))?;
+        self.parent.iter().try_for_each(|parent| write!(f, " on {parent}"))
     }
 }
 
@@ -221,6 +230,7 @@ impl fmt::Display for Tree {
             Tree::Me => f.write_str("me"),
             Tree::Size => f.write_str("size"),
             Tree::Received(field, name) => write!(f, "{}({name})", field.name()),
+            Tree::Local(local, name) => write!(f, "{}({name})", local.name()),
             Tree::Minus(inner) => write!(f, "-{inner}"),
             Tree::Parentheses(inner, unit) => write!(f, "({inner}){unit}"),
             Tree::Chain(chain) => {

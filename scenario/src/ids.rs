@@ -1,4 +1,4 @@
-//! The things that statements refer to: requests, buffers, windows, and messages.
+//! The things that statements refer to: requests, buffers, windows, communicators, and messages.
 
 use std::fmt;
 
@@ -13,6 +13,16 @@ pub struct BufferId(pub u32);
 /// A window: an index into [`Scenario::windows`](crate::Scenario::windows).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WindowId(pub u32);
+
+/// A communicator: that of all ranks, or one that a `comm` statement has made, see
+/// [`Scenario::communicator`](crate::Scenario::communicator).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommunicatorId(pub u32);
+
+impl CommunicatorId {
+    /// That of all ranks.
+    pub const WORLD: CommunicatorId = CommunicatorId(0);
+}
 
 /// The sender that a receive or a probe names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

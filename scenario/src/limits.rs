@@ -13,6 +13,8 @@ pub const NESTING_MAX: usize = 64;
 pub const NAME_BYTES_MAX: usize = 255;
 /// Largest tag, 2^31-1.
 pub const TAG_MAX: i64 = (1 << 31) - 1;
+/// Largest color of a split, 2^31-1.
+pub const COLOR_MAX: i64 = (1 << 31) - 1;
 
 /// Largest file, in bytes, both as it is written and in canonical layout. [`read`](crate::read) reads no further. 4
 /// MiB are about 170,000 statements without `repeat`.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use crate::checks::Check;
-use crate::ids::{RequestId, WindowId};
+use crate::ids::{CommunicatorId, RequestId, WindowId};
 use crate::op::Op;
 
 /// A checked scenario: its ranks, what they share, and the program of each.
@@ -22,6 +22,8 @@ pub struct Scenario {
     pub nodes: Vec<u32>,
     /// The windows, by [`WindowId`].
     pub windows: Vec<Window>,
+    /// The communicators, by [`CommunicatorId`]; that of all ranks is the first.
+    pub communicators: Vec<Communicator>,
     /// The engine options that the file sets, in file order, each at most once.
     pub options: Vec<OptionSetting>,
     /// The checks that the file expects to be violated, in file order, each at most once.
@@ -41,6 +43,15 @@ impl Scenario {
     /// If `id` belongs to another scenario.
     pub fn window(&self, id: WindowId) -> &Window {
         &self.windows[id.0 as usize]
+    }
+
+    /// The communicator behind `id`.
+    ///
+    /// # Panics
+    ///
+    /// If `id` belongs to another scenario.
+    pub fn communicator(&self, id: CommunicatorId) -> &Communicator {
+        &self.communicators[id.0 as usize]
     }
 
     /// The program of `rank`.
@@ -82,6 +93,8 @@ pub struct Step {
     /// The name that is bound to its request, or to the message that it receives or finds. Never set where
     /// [`Verb::binds`](crate::verb::Verb::binds) is false.
     pub bind: Option<RequestId>,
+    /// The communicator in which it sends, receives, or is a collective: the one behind `on`, or that of all ranks.
+    pub on: CommunicatorId,
     /// Its operation.
     pub op: Op,
 }
@@ -105,6 +118,20 @@ pub struct Window {
     pub size: u64,
     /// The line that declares it, from 1.
     pub line: u32,
+}
+
+/// Ranks that send messages to each other under numbers of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Communicator {
+    /// The name that its members have for it; others may have another communicator under this name. Empty for that of
+    /// all ranks.
+    pub name: Arc<str>,
+    /// The line that declares it, from 1; 0 for that of all ranks.
+    pub line: u32,
+    /// The communicator that was split.
+    pub parent: CommunicatorId,
+    /// Its members, as ranks of the job, by their numbers in it.
+    pub members: Arc<[u32]>,
 }
 
 /// `expect CHECK violated`.

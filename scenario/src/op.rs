@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::ast::Tree;
-use crate::ids::{BufferId, RequestId, Source, TagSelector, WindowId};
+use crate::ids::{BufferId, CommunicatorId, RequestId, Source, TagSelector, WindowId};
+use crate::value::Within;
 
 /// The operation of one statement. Every expression is evaluated for the rank that runs it, except in
 /// [`Op::Deferred`].
 ///
-/// Ranks are below [`Scenario::ranks`](crate::Scenario::ranks), tags at most 2^31-1, sizes and displacements in bytes, and
-/// accesses to windows are inside of them. `blocking` is false for the i-form.
+/// Ranks are numbers in the communicator of the statement ([`Step::on`](crate::Step::on)), below its size. Tags are at
+/// most 2^31-1, sizes and displacements in bytes, and accesses to windows are inside of them. `blocking` is false for the i-form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
     /// A statement with `source(NAME)` or `tag(NAME)`: its operation is known when the rank gets to it.
@@ -115,6 +116,17 @@ pub enum Op {
     AllToAll {
         /// Bytes from each rank to each other one.
         size: u64,
+    },
+    /// `comm NAME = split color K [key K]`: a collective, in which the ranks get their communicators.
+    Split {
+        /// The name of the declaration.
+        name: Arc<str>,
+        /// The color; `None` for a rank that gets no communicator.
+        color: Option<u32>,
+        /// The order among the ranks of one color; of equal ones, that of the parent.
+        key: i32,
+        /// The communicator that this rank gets.
+        made: Option<CommunicatorId>,
     },
     /// `read buf B`: the program itself reads a local buffer.
     ReadBuf(BufferId),
@@ -295,11 +307,22 @@ pub struct Received {
 pub struct Deferred {
     pub(crate) outline: Op,
     pub(crate) holes: Vec<Hole>,
+    pub(crate) numbers: Numbers,
+    /// The names of messages in the expressions, sorted.
+    pub(crate) names: Vec<(Arc<str>, RequestId)>,
+}
+
+/// The numbers that its expressions may need, and that its ranks are compared with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Numbers {
     /// This rank, if an expression uses it.
     pub(crate) me: Option<u32>,
+    /// The number of all ranks.
     pub(crate) ranks: u32,
-    /// The names in the expressions, sorted.
-    pub(crate) names: Vec<(Arc<str>, RequestId)>,
+    /// The ranks that the statement may name.
+    pub(crate) within: Within,
+    /// The communicators in the expressions: this rank in them, and their sizes.
+    pub(crate) locals: Vec<(Arc<str>, [u32; 2])>,
 }
 
 /// A value that is missing in the outline.
@@ -333,6 +356,7 @@ impl Op {
             Op::Gather { .. } => "gather",
             Op::AllGather { .. } => "allgather",
             Op::AllToAll { .. } => "alltoall",
+            Op::Split { .. } => "comm",
             Op::ReadBuf(_) => "read",
             Op::WriteBuf(_) => "write",
             Op::Load { .. } => "load",

@@ -7,7 +7,7 @@ use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::limits::{
-    FILE_BYTES_MAX, ITEMS_MAX, MEMORY_MAX, NAME_BYTES_MAX, NESTING_MAX, OPERANDS_MAX, RANKS_MAX,
+    COLOR_MAX, FILE_BYTES_MAX, ITEMS_MAX, MEMORY_MAX, NAME_BYTES_MAX, NESTING_MAX, OPERANDS_MAX, RANKS_MAX,
     STATEMENTS_MAX, TAG_MAX, TREE_MEMORY_MAX, WINDOWS_MAX,
 };
 
@@ -182,6 +182,18 @@ pub enum Problem {
     #[error("rank {value} does not exist, expected {expected}")]
     #[diagnostic(code(scenario::no_such_rank))]
     NoSuchRank { value: i64, expected: String },
+    #[error("rank {value} does not exist in `{name}`, expected {expected}")]
+    #[diagnostic(
+        code(scenario::no_such_rank_in),
+        help("behind `on`, ranks are those of the communicator, from 0; `size(NAME)` is their number")
+    )]
+    NoSuchRankIn { value: i64, name: String, expected: String },
+    #[error("the color {value} is out of range, expected at most {max}", max = COLOR_MAX)]
+    #[diagnostic(code(scenario::color_range), help("a rank with a negative color gets no communicator"))]
+    ColorRange { value: i64 },
+    #[error("the key {value} is out of range, expected a value of 32 bits, signed")]
+    #[diagnostic(code(scenario::key_range))]
+    KeyRange { value: i64 },
     #[error("the tag {value} is out of range, expected 0 to {max}", max = TAG_MAX)]
     #[diagnostic(code(scenario::tag_range))]
     TagRange { value: i64 },
@@ -190,6 +202,27 @@ pub enum Problem {
     Negative { what: &'static str, value: i64 },
 
     // Programs.
+    #[error(
+        "unknown communicator `{name}`, expected one that a line before declares: `comm {name} = split color K`"
+    )]
+    #[diagnostic(code(scenario::unknown_communicator))]
+    UnknownCommunicator {
+        name: String,
+        #[help]
+        help: Option<String>,
+    },
+    #[error("rank {rank} is not in `{name}`, expected a member")]
+    #[diagnostic(
+        code(scenario::not_a_member),
+        help("write statements on a communicator in blocks of its members")
+    )]
+    NotAMember { rank: u32, name: String },
+    #[error("`{local}(...)` has no value here, expected an expression that is the same on every rank")]
+    #[diagnostic(
+        code(scenario::communicator_outside_program),
+        help("it may stand in statements, behind `repeat`, and in `comm`")
+    )]
+    CommunicatorOutsideProgram { local: &'static str },
     #[error("unknown window `{name}`, expected {expected}")]
     #[diagnostic(code(scenario::unknown_window))]
     UnknownWindow {

@@ -1,8 +1,10 @@
 //! The values of expressions, and their ranges.
 
-use crate::ast::{Field, Operator, Tree};
-use crate::limits::TAG_MAX;
-use crate::problem::Problem;
+use std::sync::Arc;
+
+use crate::ast::{Field, Local, Operator, Tree};
+use crate::limits::{COLOR_MAX, TAG_MAX};
+use crate::problem::{Problem, clip};
 use crate::units::Unit;
 
 /// The values of the names in an expression.
@@ -15,6 +17,9 @@ pub(crate) trait Leaves {
 
     /// The value of `source(NAME)` or `tag(NAME)`; `None` before the program runs.
     fn received(&self, field: Field, name: &str) -> Result<Option<i64>, Problem>;
+
+    /// The value of `me(NAME)` or `size(NAME)`.
+    fn local(&self, local: Local, name: &str) -> Result<i64, Problem>;
 
     /// Counts this number of operations.
     fn spend(&mut self, work: u64);
@@ -33,6 +38,7 @@ pub(crate) fn evaluate(tree: &Tree, leaves: &mut impl Leaves) -> Result<Option<i
         Tree::Me => leaves.me().map(Some),
         Tree::Size => leaves.size().map(Some),
         Tree::Received(field, name) => leaves.received(*field, name),
+        Tree::Local(local, name) => leaves.local(*local, name).map(Some),
         Tree::Minus(inner) => {
             leaves.spend(1);
             match **inner {
@@ -67,6 +73,41 @@ pub(crate) fn rank(value: i64, ranks: u32) -> Result<u32, Problem> {
         let expected = if last == 0 { "0".to_owned() } else { format!("0 to {last}") };
         Problem::NoSuchRank { value, expected }
     })
+}
+
+/// The ranks that a statement may name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Within {
+    /// The communicator; `None` for all ranks.
+    pub(crate) name: Option<Arc<str>>,
+    /// The number of its ranks.
+    pub(crate) ranks: u32,
+}
+
+impl Within {
+    /// A rank that exists there.
+    pub(crate) fn rank(&self, value: i64) -> Result<u32, Problem> {
+        rank(value, self.ranks).map_err(|problem| match (problem, &self.name) {
+            (Problem::NoSuchRank { value, expected }, Some(name)) => {
+                Problem::NoSuchRankIn { value, name: clip(name), expected }
+            }
+            (problem, _) => problem,
+        })
+    }
+}
+
+/// A color; `None` if it is negative: no communicator.
+pub(crate) fn color(value: i64) -> Result<Option<u32>, Problem> {
+    match u32::try_from(value) {
+        Ok(color) if value <= COLOR_MAX => Ok(Some(color)),
+        Err(_) if value < 0 => Ok(None),
+        _ => Err(Problem::ColorRange { value }),
+    }
+}
+
+/// A key.
+pub(crate) fn key(value: i64) -> Result<i32, Problem> {
+    i32::try_from(value).map_err(|_| Problem::KeyRange { value })
 }
 
 /// A tag.

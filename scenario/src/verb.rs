@@ -41,6 +41,8 @@ pub enum Holds {
     Request,
     /// Names of requests, or `all`.
     Requests,
+    /// The name of a communicator.
+    Communicator,
 }
 
 impl Holds {
@@ -59,6 +61,7 @@ impl Holds {
             Holds::LockMode => "`shared` or `exclusive`",
             Holds::Request => "the name of a request",
             Holds::Requests => "`all` or the names of requests",
+            Holds::Communicator => "the name of a communicator",
         }
     }
 }
@@ -83,10 +86,12 @@ const SIZE: Slot = slot("size", Holds::Size);
 const AT: Slot = slot("at", Holds::Size);
 const MAYBE_AT: Slot = optional("at", Holds::Size);
 const MAYBE_BUF: Slot = optional("buf", Holds::Buffer);
+const MAYBE_ON: Slot = optional("on", Holds::Communicator);
 
-const SEND: &[Slot] = &[TO, TAG, SIZE, MAYBE_BUF];
-const RECV: &[Slot] = &[FROM_ANY, TAG_ANY, SIZE, MAYBE_BUF];
-const ROOTED: &[Slot] = &[ROOT, SIZE];
+const SEND: &[Slot] = &[TO, TAG, SIZE, MAYBE_BUF, MAYBE_ON];
+const RECV: &[Slot] = &[FROM_ANY, TAG_ANY, SIZE, MAYBE_BUF, MAYBE_ON];
+const ROOTED: &[Slot] = &[ROOT, SIZE, MAYBE_ON];
+const UNROOTED: &[Slot] = &[SIZE, MAYBE_ON];
 const OWN_MEMORY: &[Slot] = &[WINDOW, AT, SIZE];
 const TO_WINDOW: &[Slot] = &[WINDOW, TO, SIZE, MAYBE_AT, MAYBE_BUF];
 const ATOMIC: &[Slot] = &[WINDOW, AT_RANK, MAYBE_AT];
@@ -133,18 +138,18 @@ verbs! {
     ISSend "issend" SEND;
     Recv "recv" RECV;
     IRecv "irecv" RECV;
-    SendRecv "sendrecv" &[TO, TAG, SIZE, FROM_ANY, TAG_ANY, SIZE];
-    Probe "probe" &[FROM_ANY, TAG_ANY];
+    SendRecv "sendrecv" &[TO, TAG, SIZE, FROM_ANY, TAG_ANY, SIZE, MAYBE_ON];
+    Probe "probe" &[FROM_ANY, TAG_ANY, MAYBE_ON];
     Wait "wait" &[slot("", Holds::Requests)];
     Test "test" &[slot("", Holds::Request)];
-    Barrier "barrier" &[];
-    IBarrier "ibarrier" &[];
+    Barrier "barrier" &[MAYBE_ON];
+    IBarrier "ibarrier" &[MAYBE_ON];
     Bcast "bcast" ROOTED;
     Reduce "reduce" ROOTED;
-    AllReduce "allreduce" &[SIZE];
+    AllReduce "allreduce" UNROOTED;
     Gather "gather" ROOTED;
-    AllGather "allgather" &[SIZE];
-    AllToAll "alltoall" &[SIZE];
+    AllGather "allgather" UNROOTED;
+    AllToAll "alltoall" UNROOTED;
     Read "read" &[slot("buf", Holds::Buffer)];
     Write "write" &[slot("buf", Holds::Buffer)];
     Load "load" OWN_MEMORY;
@@ -228,6 +233,7 @@ impl Verb {
                 Holds::LockMode => "shared|exclusive",
                 Holds::Request => "NAME",
                 Holds::Requests => "NAME...|all",
+                Holds::Communicator => "C",
             };
             let blank = if slot.word.is_empty() { "" } else { " " };
             let clause = format!("{}{blank}{value}", slot.word);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::ids::{BufferId, RequestId, WindowId};
+use crate::ids::{BufferId, CommunicatorId, RequestId, WindowId};
 use crate::model::{Program, Scenario, Step};
 use crate::op::Op;
 use crate::units;
@@ -13,16 +13,26 @@ use crate::units;
 pub struct Written<'a> {
     op: &'a Op,
     bind: Option<RequestId>,
+    on: CommunicatorId,
     names: Option<(&'a Scenario, &'a Program)>,
 }
 
 impl<'a> Written<'a> {
     pub(crate) fn new(
         op: &'a Op,
-        bind: Option<RequestId>,
+        (bind, on): (Option<RequestId>, CommunicatorId),
         names: Option<(&'a Scenario, &'a Program)>,
     ) -> Self {
-        Written { op, bind, names }
+        Written { op, bind, on, names }
+    }
+
+    /// The communicator, unless it is that of all ranks.
+    fn communicator(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.names {
+            _ if self.on == CommunicatorId::WORLD => Ok(()),
+            Some((scenario, _)) => write!(f, " on {}", scenario.communicator(self.on).name),
+            None => write!(f, " on c{}", self.on.0),
+        }
     }
 
     fn window(&self, f: &mut fmt::Formatter<'_>, id: WindowId) -> fmt::Result {
@@ -84,6 +94,19 @@ impl fmt::Display for Written<'_> {
                 Some(tree) => tree.to_string(),
                 None => value.to_string(),
             };
+        self.arguments(f, op, &slot)?;
+        self.communicator(f)
+    }
+}
+
+impl Written<'_> {
+    /// What stands behind the keyword, without the communicator. `slot` writes the content of a slot.
+    fn arguments(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        op: &Op,
+        slot: &dyn Fn(usize, &dyn fmt::Display) -> String,
+    ) -> fmt::Result {
         match *op {
             // The outline of a deferred statement is not deferred itself.
             Op::Deferred(_) => Ok(()),
@@ -118,6 +141,11 @@ impl fmt::Display for Written<'_> {
                 self.request(f, id)
             }
             Op::Barrier { .. } => Ok(()),
+            // A rank without a color gets no communicator.
+            Op::Split { ref name, color, key, .. } => {
+                write!(f, " {name} = split color {}", color.map_or(-1, i64::from))?;
+                if key == 0 { Ok(()) } else { write!(f, " key {key}") }
+            }
             Op::Bcast { root, size } | Op::Reduce { root, size } | Op::Gather { root, size } => {
                 write!(f, " root {root} size {}", units::size(size))
             }
@@ -174,14 +202,14 @@ impl fmt::Display for Written<'_> {
 impl Op {
     /// The statement as a person would write it, with the names of windows, buffers and requests.
     pub fn written<'a>(&'a self, scenario: &'a Scenario, program: &'a Program) -> Written<'a> {
-        Written::new(self, None, Some((scenario, program)))
+        Written::new(self, (None, CommunicatorId::WORLD), Some((scenario, program)))
     }
 }
 
 impl Step {
     /// The statement as a person would write it, names included: `e = isend to 1 tag 0 size 64KiB`.
     pub fn written<'a>(&'a self, scenario: &'a Scenario, program: &'a Program) -> Written<'a> {
-        Written::new(&self.op, self.bind, Some((scenario, program)))
+        Written::new(&self.op, (self.bind, self.on), Some((scenario, program)))
     }
 }
 
@@ -189,6 +217,6 @@ impl Step {
 /// text with names.
 impl fmt::Display for Op {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Written::new(self, None, None).fmt(f)
+        Written::new(self, (None, CommunicatorId::WORLD), None).fmt(f)
     }
 }

@@ -61,10 +61,10 @@ fn statements_have_their_words_in_order() {
     check_statement("recv from 1 tag 1 siz 4", "19: found `siz`, expected `size` and a size");
     check_statement("start w [0]", "9: found `[`, expected `to` and a group");
     check_statement("read x", "6: found `x`, expected `buf` and the name of a buffer");
-    check_statement("barrier 1", "9: found `1`, expected the end of the line");
+    check_statement("barrier 1", "9: found `1`, expected `on` or the end of the line");
     check_statement(
         "put w to 0 size 8 bof b",
-        "19: found `bof`, expected `at` or `buf` or the end of the line",
+        "19: found `bof`, expected `at`, `buf` or the end of the line",
     );
     check_statement("put w to 0 size 8 buf b at 0", "25: found `at`, expected the end of the line");
     check_statement("fence", "6: found the end of the line, expected the name of a window");
@@ -110,7 +110,10 @@ fn expressions_are_whole() {
     check_statement("send to (1 tag 0", "12: found `tag`, expected an operator or `)`");
     check_statement("send to 1)", "10: found `)`, expected `tag` and a tag");
     check_statement("send to my tag 0", "9: found `my`, expected a rank");
-    check_statement("send to 1 tag 0 size 4 KiB", "24: found `KiB`, expected `buf` or the end of the line");
+    check_statement(
+        "send to 1 tag 0 size 4 KiB",
+        "24: found `KiB`, expected `buf`, `on` or the end of the line",
+    );
 }
 
 #[test]
@@ -501,5 +504,5 @@ fn misspelt_words_get_a_suggestion() {
     check_help("ranks 1\nexpect rma-rase violated", "did you mean `rma-race`?");
     check_help("ranks 1\noption access_after_access on", "it is a flag of a window");
     check_help(&statement("send to 1 tag 0 size 4 KiB"), "as in `4KiB`");
-    check_help(&statement("send 1"), "the statement is `send to R tag T size N [buf B]`");
+    check_help(&statement("send 1"), "the statement is `send to R tag T size N [buf B] [on C]`");
 }

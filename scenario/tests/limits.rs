@@ -115,7 +115,7 @@ fn the_names_of_a_rank_share_the_memory_of_the_tree() {
         format!("ranks 1\nrank 0\n{program}")
     };
     assert!(load("f", file(130_000).as_bytes()).is_ok());
-    assert_eq!(problem(&file(142_000)), Problem::TooMuchMemory);
+    assert_eq!(problem(&file(132_000)), Problem::TooMuchMemory);
 }
 
 #[test]

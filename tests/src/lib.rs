@@ -34,15 +34,18 @@ pub fn text(path: impl AsRef<Path>) -> String {
 /// # Panics
 /// When there are none.
 pub fn scenarios() -> Vec<PathBuf> {
-    let directory = root().join("tests/scenarios");
-    let mut all: Vec<PathBuf> = fs::read_dir(&directory)
-        .expect("there is a directory of scenarios")
-        .map(|entry| entry.expect("its entries can be read").path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "scn"))
-        .collect();
-    all.sort();
-    assert!(!all.is_empty(), "{} has no scenarios", directory.display());
-    all
+    let directories = ["tests/scenarios", "tests/scenarios/communicators"];
+    let of = |directory: &str| -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> = fs::read_dir(root().join(directory))
+            .expect("there is a directory of scenarios")
+            .map(|entry| entry.expect("its entries can be read").path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "scn"))
+            .collect();
+        all.sort();
+        assert!(!all.is_empty(), "{directory} has no scenarios");
+        all
+    };
+    directories.into_iter().flat_map(of).collect()
 }
 
 /// The command, built in the profile of the tests, to be run in the workspace's directory.

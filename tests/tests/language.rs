@@ -4,7 +4,7 @@
 //! MPI, `scn unexplored` is a right file that cannot be explored yet, `scn wrong` is a wrong one, whose message is the
 //! `text` block behind it.
 
-use carrousel_scenario::ast::{Arg, Ast, Expr, Field, Item, Operator, Ranks, Tree, Value};
+use carrousel_scenario::ast::{Arg, Ast, Expr, Field, Item, Local, Operator, Ranks, Tree, Value};
 use carrousel_scenario::units::Unit;
 use carrousel_scenario::verb::Verb;
 use carrousel_scenario::{Check, Error, Vocabulary, limits, load, parse};
@@ -166,6 +166,13 @@ impl Used {
             }
             Item::Nodes(_) => "nodes",
             Item::Window(_) => "window",
+            Item::Split(split) => {
+                self.expression(&split.color);
+                split.key.iter().for_each(|key| self.expression(key));
+                self.0
+                    .extend(split.key.iter().map(|_| "key").chain(split.parent.iter().map(|_| "comm .. on")));
+                "comm"
+            }
             Item::Setting(setting) => {
                 if let Value::Number(number) = &setting.value {
                     self.expression(number);
@@ -221,6 +228,8 @@ impl Used {
             Tree::Number(_, unit) => unit.name(),
             Tree::Me => "me",
             Tree::Size => "size",
+            Tree::Local(Local::Me, _) => "me(C)",
+            Tree::Local(Local::Size, _) => "size(C)",
             Tree::Received(Field::Source, _) => "source(NAME)",
             Tree::Received(Field::Tag, _) => "tag(NAME)",
             Tree::Minus(inner) => {
@@ -277,6 +286,11 @@ fn language() -> BTreeSet<&'static str> {
         "exclusive",
         "me",
         "size",
+        "comm",
+        "key",
+        "comm .. on",
+        "me(C)",
+        "size(C)",
         "source(NAME)",
         "tag(NAME)",
         "unary minus",
@@ -330,12 +344,13 @@ fn the_page_names_every_check_option_and_limit() {
     for option in engine.iter().chain(&window) {
         assert!(page.contains(&format!("`{}`", option.name)), "{PAGE} does not name {}", option.name);
     }
-    let rows: [(&str, u64); 9] = [
+    let rows: [(&str, u64); 10] = [
         ("ranks", limits::RANKS_MAX.into()),
         ("statements of all ranks, with `repeat` unrolled", limits::STATEMENTS_MAX),
         ("nesting of `repeat`, and of parentheses", limits::NESTING_MAX as u64),
         ("bytes of a name", limits::NAME_BYTES_MAX as u64),
         ("tag", limits::TAG_MAX as u64),
+        ("color", limits::COLOR_MAX as u64),
         ("bytes of the file", limits::FILE_BYTES_MAX as u64),
         ("operands of an expression", limits::OPERANDS_MAX as u64),
         ("windows", limits::WINDOWS_MAX as u64),

@@ -2,7 +2,7 @@
 //! checker and between real processes, and they are those of `carrousel-program`. The simulator makes no calls but
 //! those that `Operation::call` gives it.
 
-use carrousel_program::{Call, Memory, Program, RankId, Received, mpi, programs, received};
+use carrousel_program::{Call, Memory, Program, Received, programs};
 use carrousel_rank::{Collective, Communicator, Receive, Send};
 use carrousel_scenario::{Scenario, load};
 use carrousel_tests::{carrousel, printed};
@@ -65,6 +65,24 @@ rank 1
   sendrecv to 0 tag 8 size 16 from 0 tag 7 size 3
 ";
 
+/// Rows and columns, and a communicator of two ranks in another order.
+const COMMUNICATORS: &str = "ranks 4
+comm row = split color me/2
+comm column = split color me%2
+comm pair = split color -(me/2) key -me
+rank *
+  allreduce size 8 on row
+  a = isend to 1-me(column) tag 3 size 8 on column
+  recv from any tag 3 size 8 on column
+  wait a
+  bcast root 1 size 64KiB on row
+  barrier
+rank 0
+  send to 0 tag 3 size 20000 on pair
+rank 1
+  recv from 1 tag any size 20000 on pair
+";
+
 /// A call, without the place of its memory: each driver has its own. Nor with the 8 bytes that the checker lets some
 /// messages have beside their own.
 fn placeless(call: Call) -> Call {
@@ -99,8 +117,8 @@ fn explored(scenario: &Scenario, rank: usize) -> Vec<Line> {
     starts.collect()
 }
 
-/// The calls of all ranks of a real job.
-fn recorded(file: &Path, directory: &Path) -> Vec<Vec<Line>> {
+/// The calls of all ranks of a real job, in these communicators.
+fn recorded(file: &Path, directory: &Path, communicators: &[Communicator]) -> Vec<Vec<Line>> {
     // With it, ranks tell each other what they call before each collective.
     let mut command = carrousel();
     command.env("CARROUSEL_CHECK_USAGE", "off");
@@ -113,7 +131,7 @@ fn recorded(file: &Path, directory: &Path) -> Vec<Vec<Line>> {
         while let Some(record) = part.next_record().expect("the trace is sound") {
             // What is behind the program has no line; what it sends in a communicator of its own is not the program's.
             if let Record::Call { call, line: Some(line), .. } = record
-                && is_of_world(&call)
+                && communicator(&call).is_some_and(|it| communicators.contains(&it))
                 && line > 0
             {
                 calls.push((line, placeless(call)));
@@ -127,30 +145,29 @@ fn recorded(file: &Path, directory: &Path) -> Vec<Vec<Line>> {
     parts.collect()
 }
 
-fn is_of_world(call: &Call) -> bool {
-    let communicator = match call {
-        Call::Send(send) => send.communicator,
-        Call::Receive(receive) => receive.communicator,
-        Call::Collective(call) => call.communicator,
-        Call::ReceiveClaimed(_) | Call::Discard(_) | Call::Cancel(_) => return false,
-    };
-    communicator == Communicator::WORLD
+fn communicator(call: &Call) -> Option<Communicator> {
+    match call {
+        Call::Send(send) => Some(send.communicator),
+        Call::Receive(receive) => Some(receive.communicator),
+        Call::Collective(call) => Some(call.communicator),
+        Call::ReceiveClaimed(_) | Call::Discard(_) | Call::Cancel(_) => None,
+    }
 }
 
 /// The programs of a scenario, and the calls of its ranks in a real run.
-fn run(text: &str) -> (Scenario, Vec<Vec<Line>>) {
+fn run(text: &str, communicators: &[Communicator]) -> (Scenario, Vec<Vec<Line>>) {
     let place = tempfile::tempdir().expect("it can be made");
     let file = place.path().join("statements.scn");
     std::fs::write(&file, text).expect("it is ours");
     let scenario =
         load("statements.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
-    let recorded = recorded(&file, &place.path().join("trace"));
+    let recorded = recorded(&file, &place.path().join("trace"), communicators);
     (scenario, recorded)
 }
 
 #[test]
 fn statements_make_the_same_calls_in_the_checker_and_between_processes() {
-    let (scenario, recorded) = run(STATEMENTS);
+    let (scenario, recorded) = run(STATEMENTS, &[Communicator::WORLD]);
     let programs = programs(&scenario).expect("it can be carried out");
     for (rank, program) in programs.iter().enumerate() {
         let meant = meant(program, None);
@@ -162,9 +179,26 @@ fn statements_make_the_same_calls_in_the_checker_and_between_processes() {
 
 #[test]
 fn statements_that_ask_for_a_message_make_the_same_calls_between_processes() {
-    let (scenario, recorded) = run(ASKING);
+    let (scenario, recorded) = run(ASKING, &[Communicator::WORLD]);
     let programs = programs(&scenario).expect("it can be carried out");
-    let message = received(RankId(1), mpi::tag(3));
+    let message = Received { source: 1, tag: 3 };
     assert_eq!(recorded[0], meant(&programs[0], Some(message)));
     assert_eq!(recorded[1], meant(&programs[1], None));
+}
+
+#[test]
+fn communicators_have_the_same_numbers_and_members_everywhere() {
+    let numbers: Vec<Communicator> = (0..4).filter_map(Communicator::new).collect();
+    let (scenario, recorded) = run(COMMUNICATORS, &numbers);
+    let programs = programs(&scenario).expect("it can be carried out");
+    let splits: Vec<u32> = scenario.communicators.iter().map(|it| it.line).collect();
+    // The library agrees on a number by more collectives than its ranks tell color and key by.
+    let later =
+        |calls: Vec<Line>| calls.into_iter().filter(|(line, _)| !splits.contains(line)).collect::<Vec<_>>();
+    for (rank, program) in programs.iter().enumerate() {
+        let meant = later(meant(program, None));
+        assert!(meant.len() >= 5, "rank {rank} makes only {} calls", meant.len());
+        assert_eq!(later(explored(&scenario, rank)), meant, "rank {rank} in the checker");
+        assert_eq!(later(recorded[rank].clone()), meant, "rank {rank} between processes");
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::Progress;
 use carrousel_program::ProgramError;
-use carrousel_rank::{ProtocolError, UsageError};
+use carrousel_rank::{Communicator, ProtocolError, UsageError};
 use carrousel_scenario::ValueError;
 use std::fmt;
 
@@ -58,6 +58,12 @@ pub enum SimError {
         line: u32,
         /// The value, and the expected range.
         error: ValueError,
+    },
+    /// More communicators than the library has numbers for.
+    #[error("more communicators than {}, which is the most that a rank may have", Communicator::MAX)]
+    TooManyCommunicators {
+        /// The line of the first that has no number.
+        line: u32,
     },
     /// The run was given up after the greatest number of events.
     #[error("given up after {0} events")]
@@ -115,6 +121,7 @@ impl From<ProgramError> for SimError {
     fn from(error: ProgramError) -> Self {
         match error {
             ProgramError::Unsupported { line, statement: what } => Self::Unsupported { line, what },
+            ProgramError::TooManyCommunicators { line } => Self::TooManyCommunicators { line },
             ProgramError::TooManyBytes { line, rank, misfit, .. } => {
                 Self::Refused { rank, line, error: misfit.into() }
             }

@@ -6,7 +6,10 @@ use crate::program::Action;
 use crate::report::Statement;
 use crate::script::Script;
 use crate::task::Task;
-use carrousel_rank::{Call, Event, Handle, Job, Options, Pattern, Protocol, Rank, RankId, UsageError, Work};
+use carrousel_rank::{
+    Call, Communicator, Event, Handle, Job, Members, Options, Pattern, Protocol, Rank, RankId, UsageError,
+    Work,
+};
 use carrousel_scenario::Scenario;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -90,6 +93,8 @@ pub(crate) struct Process<P: Protocol> {
     starts_request: bool,
     calls: [Option<Call>; 2],
     blocking: bool,
+    /// The communicator that the rank has once the statement returns.
+    made: Option<(Communicator, Members)>,
     /// The requests that the statement waits for.
     awaits: Vec<Handle>,
     /// Whether it waits for any one of these.
@@ -120,6 +125,7 @@ impl<P: Protocol> Process<P> {
             starts_request: false,
             calls: [None; 2],
             blocking: false,
+            made: None,
             awaits: Vec::new(),
             any: false,
             tests: false,
@@ -180,6 +186,9 @@ impl<P: Protocol> Process<P> {
         match &action {
             Action::Compute(_) | Action::Touch(_) => self.phase = Phase::Computed,
             Action::Calls { calls, blocking } => (self.calls, self.blocking) = (*calls, *blocking),
+            Action::Split { call, made } => {
+                (self.calls, self.blocking, self.made) = ([Some(*call), None], true, made.clone());
+            }
             Action::Requests => {}
             Action::Probe(pattern) => self.probes = Some(*pattern),
         }
@@ -314,6 +323,11 @@ impl<P: Protocol> Process<P> {
             if !self.starts_request {
                 times.complete = Some(now);
             }
+        }
+        if let Some((communicator, members)) = self.made.take() {
+            // There is output only where a peer is lost.
+            let defined = self.rank.define(communicator, members, &mut self.outputs);
+            debug_assert!(defined.is_ok(), "a program makes a communicator once: {defined:?}");
         }
         match &mut self.driver {
             Driver::Script(script) => script.end(),

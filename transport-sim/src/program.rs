@@ -5,7 +5,7 @@ use crate::error::SimError;
 use carrousel_options::{OptionEntry, protocol};
 use carrousel_program as meaning;
 use carrousel_program::{Buffer, Part};
-use carrousel_rank::{Call, Memory, Options, Pattern, Speculation, Transfer};
+use carrousel_rank::{Call, Communicator, Members, Memory, Options, Pattern, Speculation, Transfer};
 use carrousel_scenario::OptionSetting;
 
 /// The action of a statement.
@@ -16,6 +16,8 @@ pub(crate) enum Action {
     Touch(u64),
     /// It calls the library: these calls, one after the other, and returns or waits for them.
     Calls { calls: [Option<Call>; 2], blocking: bool },
+    /// It makes this call, waits for it, and has this communicator then.
+    Split { call: Call, made: Option<(Communicator, Members)> },
     /// It waits for the requests that the step names, or tests one.
     Requests,
     /// It waits for a message.
@@ -31,6 +33,14 @@ impl Action {
             meaning::Action::Start { .. } | meaning::Action::Exchange { .. } => {
                 let mut calls = action.operations().map(|it| it.call(|buffer| memory(buffer, at)));
                 Self::Calls { calls: [calls.next(), calls.next()], blocking: !action.starts_request() }
+            }
+            meaning::Action::Split { made, .. } => {
+                let made = made.map(|made| (made, program.members(made).clone()));
+                let mut calls = action.operations().map(|it| it.call(|buffer| memory(buffer, at)));
+                match calls.next() {
+                    Some(call) => Self::Split { call, made },
+                    None => unreachable!("ranks that split tell each other how"),
+                }
             }
             meaning::Action::Probe(pattern) => Self::Probe(pattern),
             meaning::Action::Wait(_) | meaning::Action::Test(_) => Self::Requests,

@@ -83,14 +83,17 @@ impl Script {
         // A `sendrecv` has two requests; the receive is the first.
         let request = self.program.statement(statement).requests().start;
         if let (Some(name), Some((source, tag))) = (self.program.name_of_message(request), message) {
-            self.received[name.0 as usize] = Some(received(source, tag));
+            let members = self.program.members(self.program.statement(statement).communicator());
+            self.received[name.0 as usize] = Some(received(source, tag, members));
         }
     }
 
     /// The statement is a probe that has found a message.
     pub(crate) fn found(&mut self, source: RankId, tag: Tag) {
-        if let Some(known) = self.statement().bind().and_then(|name| self.received.get_mut(name.0 as usize)) {
-            *known = Some(received(source, tag));
+        let statement = self.statement();
+        let found = received(source, tag, self.program.members(statement.communicator()));
+        if let Some(known) = statement.bind().and_then(|name| self.received.get_mut(name.0 as usize)) {
+            *known = Some(found);
         }
     }
 

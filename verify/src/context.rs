@@ -5,7 +5,7 @@ use crate::network::Message;
 use crate::program::{Ordinal, Start};
 use crate::state::State;
 use crate::violation::{Violation, ViolationKind};
-use carrousel_rank::{Call, Context, Envelope, Pattern, Protocol, RankId, mpi};
+use carrousel_rank::{Call, Envelope, Pattern, Protocol, RankId, mpi};
 use carrousel_scenario::Check;
 
 /// A step at one rank, while it is carried out.
@@ -26,9 +26,9 @@ impl<P: Protocol> StepContext<'_, P> {
 
     pub(crate) fn envelope_of(&self, message: Message) -> (Envelope, u64) {
         match self.start_of(message.from, message.send) {
-            Start::Send { tag, len, .. } => {
+            Start::Send { tag, communicator, len, .. } => {
                 let source = RankId(u32::from(message.from));
-                (Envelope { source, tag: mpi::tag(tag), context: Context::MESSAGES }, len)
+                (Envelope { source, tag: mpi::tag(tag), context: communicator.messages() }, len)
             }
             other => unreachable!("{message:?} is named by a send, not by {other:?}"),
         }
@@ -44,8 +44,8 @@ impl<P: Protocol> StepContext<'_, P> {
 
     pub(crate) fn pattern_of(&self, receive: Ordinal) -> (Pattern, u64) {
         match self.start_of(self.me, receive) {
-            Start::Receive { from, tag, len, .. } => {
-                (Pattern { source: from, tag, context: Context::MESSAGES }, len)
+            Start::Receive { from, tag, communicator, len, .. } => {
+                (Pattern { source: from, tag, context: communicator.messages() }, len)
             }
             other => unreachable!("request {receive} is a receive, not {other:?}"),
         }

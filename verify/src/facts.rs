@@ -1,7 +1,9 @@
 //! Facts about a job that hold in every execution: which ends of which flows a rank may still use.
 
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
-use carrousel_rank::{ANNOUNCED_FROM, Call, Rank, RankId, Source, Speculation, Transfer, cost, mpi};
+use carrousel_rank::{
+    ANNOUNCED_FROM, Call, Communicator, Context, Rank, RankId, Source, Speculation, Transfer, cost, mpi,
+};
 use carrousel_rendezvous::{Notice, Protocol, Release};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,8 +81,10 @@ pub(crate) struct RankFacts {
     /// The last step, or the end, before which more receives may be posted than are announced at a time. There, a
     /// message that takes one of the oldest lets another receive be announced, whatever its source.
     pub(crate) last_crowded: Option<u16>,
-    /// The collectives: the steps that enter them, and their requests.
-    pub(crate) collectives: Vec<(u16, Ordinal)>,
+    /// The collectives of each communicator: the steps that enter them, and their requests.
+    collectives: BTreeMap<Communicator, Vec<(u16, Ordinal)>>,
+    /// The last step that enters a collective.
+    pub(crate) last_collective: Option<u16>,
     /// Ranks whose messages may meet an announcement, or a cancellation: the order of events at an end
     /// of such a flow matters. All other flows come to the same end in every order.
     ordered_from: Several,
@@ -199,7 +203,7 @@ impl RankFacts {
                 Act::Test(_) => facts.last_test = Some(pc),
                 Act::Probe { sought, into: Some(_) } => {
                     let from = match *sought {
-                        Sought::Known(from, _) => Some(from),
+                        Sought::Known(_, from, _) => Some(from),
                         Sought::Later(index) => program.later[usize::from(index)].from(),
                     };
                     if from == Some(Source::Any) {
@@ -208,7 +212,7 @@ impl RankFacts {
                 }
                 // The end of a claim, of which jobs are not reduced.
                 Act::ReceiveClaimed(_) | Act::Discard(_) => {}
-                Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => {}
+                Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) | Act::Define(_) => {}
             }
         }
         facts.ordered_from.named.sort_unstable();
@@ -221,14 +225,19 @@ impl RankFacts {
         !self.ordered_from.is_empty()
     }
 
-    /// How many collectives a rank has entered that is at step `pc`.
-    pub(crate) fn entered(&self, pc: u16) -> usize {
-        self.collectives.partition_point(|(step, _)| *step < pc)
+    /// The collectives of a communicator: the steps that enter them, and their requests.
+    pub(crate) fn collectives(&self, communicator: Communicator) -> &[(u16, Ordinal)] {
+        self.collectives.get(&communicator).map_or(&[], |calls| calls)
     }
 
-    /// The number of the collective of this request, from 0.
-    pub(crate) fn number_of(&self, collective: Ordinal) -> usize {
-        self.collectives.partition_point(|(_, request)| *request < collective)
+    /// How many collectives of a communicator a rank has entered that is at step `pc`.
+    pub(crate) fn entered(&self, communicator: Communicator, pc: u16) -> usize {
+        self.collectives(communicator).partition_point(|(step, _)| *step < pc)
+    }
+
+    /// The number of the collective of this request among those of its communicator, from 0.
+    pub(crate) fn number_of(&self, communicator: Communicator, collective: Ordinal) -> usize {
+        self.collectives(communicator).partition_point(|(_, request)| *request < collective)
     }
 
     fn start(&mut self, pc: u16, ordinal: Ordinal, start: &Start, job: &Job) {
@@ -241,7 +250,10 @@ impl RankFacts {
                 self.last_from_any = Some(pc);
                 self.ordered_from.all |= job.options.transfer == Transfer::Write;
             }
-            Start::Collective { .. } => self.collectives.push((pc, ordinal)),
+            Start::Collective { communicator, .. } => {
+                self.collectives.entry(communicator).or_default().push((pc, ordinal));
+                self.last_collective = Some(pc);
+            }
             Start::Later(_) => {}
         }
     }
@@ -265,7 +277,8 @@ impl RankFacts {
         let len = later.len().unwrap_or(u64::MAX);
         match later.from() {
             Some(Source::Any) => {
-                let start = Start::Receive { from: Source::Any, tag: mpi::ANY_TAG, len, buffer: later.own };
+                let (from, tag, communicator) = (Source::Any, mpi::ANY_TAG, later.deferred.communicator());
+                let start = Start::Receive { from, tag, communicator, len, buffer: later.own };
                 self.start(pc, 0, &start, job);
             }
             Some(Source::Rank(from)) => self.receive(pc, Some(from.0 as u16), len, job),
@@ -304,18 +317,22 @@ fn last_crowded(program: &Program, job: &Job) -> Option<u16> {
 /// takes any.
 fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
     let options = &job.options;
-    let process =
+    let mut process =
         Rank::<P>::new(RankId(rank.into()), &carrousel_rank::Job { ranks: job.ranks.len() as u32 }, options);
-    let mut sent: BTreeMap<(bool, u32), u64> = BTreeMap::new();
+    let program = &job.ranks[usize::from(rank)];
+    for group in &program.groups {
+        // A communicator that cannot be defined has no collectives.
+        let _ = process.define(group.communicator, group.members.clone(), &mut Vec::new());
+    }
+    let mut sent: BTreeMap<(Context, u32), u64> = BTreeMap::new();
     // Eager bytes of messages whose receiver is known only at run time.
     let mut sent_to_any = 0_u64;
-    let mut send = |collective, to, len| {
+    let mut send = |context, to, len| {
         if len <= options.eager_threshold {
-            let sum = sent.entry((collective, to)).or_default();
+            let sum = sent.entry((context, to)).or_default();
             *sum = sum.saturating_add(cost(len));
         }
     };
-    let program = &job.ranks[usize::from(rank)];
     for start in &program.starts {
         let call = match *start {
             Start::Later(index) => {
@@ -324,7 +341,7 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
                     // Its receiver may be any rank, and its size any, unless the outline says more.
                     let len = later.len().unwrap_or(options.eager_threshold);
                     match later.to() {
-                        Some(to) => send(false, to, len),
+                        Some(to) => send(later.deferred.communicator().messages(), to, len),
                         None if len <= options.eager_threshold => {
                             sent_to_any = sent_to_any.saturating_add(cost(len));
                         }
@@ -336,17 +353,20 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
             start => start.call(),
         };
         match call {
-            Call::Send(message) if !message.synchronous => send(false, message.to.0, message.len),
+            Call::Send(message) if !message.synchronous => {
+                send(message.communicator.messages(), message.to.0, message.len);
+            }
             Call::Collective(call) => {
                 let Ok(schedule) = process.schedule(&call) else { continue };
                 let messages = (0..schedule.rounds()).filter_map(|number| schedule.round(number).send);
-                messages.for_each(|message| send(true, message.peer, message.len));
+                // A peer is a member's number here, as good as its rank: nobody else sends in this context.
+                messages.for_each(|message| send(call.communicator.collectives(), message.peer, message.len));
             }
             _ => {}
         }
     }
-    let most = |(&(collective, _), &sum): (&(bool, u32), &u64)| {
-        if collective { sum } else { sum.saturating_add(sent_to_any) }
+    let most = |(&(context, _), &sum): (&(Context, u32), &u64)| {
+        if context.is_collective() { sum } else { sum.saturating_add(sent_to_any) }
     };
     sent.iter().map(most).chain([sent_to_any]).any(|sum| sum > options.eager_window)
 }

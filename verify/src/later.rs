@@ -8,7 +8,7 @@ use crate::network::Message;
 use crate::program::{Act, Later, Ordinal, Program, Sought, Start, number_of};
 use crate::state::{Proc, State};
 use carrousel_program::{Action, Operation, Received, RequestId, ValueError};
-use carrousel_rank::{Protocol, Source, TagSelector};
+use carrousel_rank::{Pattern, Protocol};
 
 impl Later {
     /// The action of the statement; an error if a value leaves its range.
@@ -43,18 +43,16 @@ pub(crate) fn fault<P: Protocol>(program: &Program, proc: &Proc<P>) -> Option<Va
     later_of(program, &step.act)?.action(proc).err()
 }
 
-/// The sender and the tag that a probe looks for; `None` if that leaves its range.
-pub(crate) fn sought<P: Protocol>(
-    program: &Program,
-    proc: &Proc<P>,
-    sought: Sought,
-) -> Option<(Source, TagSelector)> {
+/// The messages that a probe looks for; `None` if a value leaves its range.
+pub(crate) fn sought<P: Protocol>(program: &Program, proc: &Proc<P>, sought: Sought) -> Option<Pattern> {
     match sought {
-        Sought::Known(source, tag) => Some((source, tag)),
+        Sought::Known(communicator, source, tag) => {
+            Some(Pattern { source, tag, context: communicator.messages() })
+        }
         Sought::Later(index) => {
             let later = program.later.get(usize::from(index))?;
             match later.action(proc).ok()? {
-                Action::Probe(pattern) => Some((pattern.source, pattern.tag)),
+                Action::Probe(pattern) => Some(pattern),
                 _ => None,
             }
         }

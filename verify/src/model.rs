@@ -12,9 +12,7 @@ use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Proc, State};
-use carrousel_rank::{
-    Call, Context, Explore, Kind, Pattern, Protocol, Source, Speculation, TagSelector, mpi,
-};
+use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -110,12 +108,15 @@ impl<P: Protocol> Model<P> {
         self.settings.reduce
     }
 
-    /// Forgets the order in which messages of different senders have arrived at a rank, if no receive from any source
-    /// is pending or to come: nothing depends on it any more, and states that differ in nothing else are one.
+    /// Forgets the order in which messages of different senders, or in different communicators, have arrived at a rank,
+    /// if no receive from any source is pending or to come: nothing depends on it any more, and states that differ in
+    /// nothing else are one.
     pub fn forget_arrival_order(&self, job: u32, rank: u16, proc: &mut Proc<P>) {
         if !self.may_receive_from_any(job, rank, proc) {
             proc.rank.forget_arrival_order();
-            proc.arrived.sort_by_key(|message| message.from);
+            let communicator =
+                |message: &Message| self.program(job, message.from).communicator_of(message.send);
+            proc.arrived.sort_by_key(|message| (communicator(message), message.from));
             proc.kept.sort_by_key(|(kept, _)| *kept);
         }
     }
@@ -138,12 +139,12 @@ impl<P: Protocol> Model<P> {
         let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
         match act {
             Act::Wait(requests) => requests.iter().all(|request| self.is_over(state, rank, *request)),
-            Act::Probe { sought: what, .. } => sought(program, proc, *what).is_some_and(|(source, tag)| {
-                proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES }).is_some()
-            }),
+            Act::Probe { sought: what, .. } => {
+                sought(program, proc, *what).is_some_and(|pattern| proc.rank.probe(&pattern).is_some())
+            }
             Act::Claim(ordinal) => match program.starts[usize::from(*ordinal)] {
-                Start::Receive { from, tag, .. } => {
-                    let pattern = Pattern { source: from, tag, context: Context::MESSAGES };
+                Start::Receive { from, tag, communicator, .. } => {
+                    let pattern = Pattern { source: from, tag, context: communicator.messages() };
                     proc.rank.probe(&pattern).is_some()
                 }
                 _ => false,
@@ -159,19 +160,21 @@ impl<P: Protocol> Model<P> {
         proc.is_over(request) || self.settings.portable && self.may_leave(state, rank, request, start)
     }
 
-    /// Whether MPI lets a rank leave a collective that it has entered, whatever the schedule: as soon as all ranks
-    /// whose data it needs have entered, and a barrier when all ranks have (MPI-4.1, 6.1 and 6.14).
+    /// Whether MPI lets a rank leave a collective that it has entered, whatever the schedule: as soon as all members
+    /// whose data it needs have entered, and a barrier when all members have (MPI-4.1, 6.1 and 6.14).
     fn may_leave(&self, state: &State<P>, rank: u16, request: Ordinal, start: Start) -> bool {
-        let Start::Collective { kind, root, len } = start else { return false };
+        let Start::Collective { kind, communicator, root, len } = start else { return false };
         let facts = self.facts(state.job);
-        let number = facts.rank(rank).number_of(request);
-        let is_there = |other: u16| facts.rank(other).entered(state.procs[usize::from(other)].pc) > number;
+        let number = facts.rank(rank).number_of(communicator, request);
+        let is_there =
+            |other: u16| facts.rank(other).entered(communicator, state.procs[usize::from(other)].pc) > number;
+        let root = self.program(state.job, rank).rank_in(communicator, root);
         let all_are = || !self.is_alone_in(state, rank, request);
         match kind {
             Kind::Barrier => all_are(),
             _ if len == 0 => true,
-            Kind::Broadcast => u32::from(rank) == root || is_there(root as u16),
-            Kind::Reduce | Kind::Gather => u32::from(rank) != root || all_are(),
+            Kind::Broadcast => rank == root || is_there(root),
+            Kind::Reduce | Kind::Gather => rank != root || all_are(),
             Kind::AllReduce | Kind::AllGather | Kind::AllToAll => all_are(),
         }
     }
@@ -190,7 +193,7 @@ impl<P: Protocol> Model<P> {
             let message = Message { from: rank, send: *request };
             match self.start(state, rank, *request) {
                 Start::Send { to, .. } => proc.is_open(*request) && state.is_unmatched(message, to as u16),
-                // It may wait until all ranks have entered it (MPI-4.1, 6.14).
+                // It may wait until all members have entered it (MPI-4.1, 6.14).
                 Start::Collective { .. } => proc.is_open(*request) && self.is_alone_in(state, rank, *request),
                 Start::Receive { .. } | Start::Later(_) => false,
             }
@@ -214,19 +217,26 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    /// Whether some rank has not entered a collective that this one has.
+    /// Whether some member has not entered a collective that this rank has.
     pub(crate) fn is_alone_in(&self, state: &State<P>, rank: u16, collective: Ordinal) -> bool {
-        let facts = self.facts(state.job);
-        let number = facts.rank(rank).number_of(collective);
-        state.ranks().any(|(other, proc)| facts.rank(other).entered(proc.pc) <= number)
+        let (facts, program) = (self.facts(state.job), self.program(state.job, rank));
+        let communicator = program.communicator_of(collective);
+        let number = facts.rank(rank).number_of(communicator, collective);
+        // Members of other communicators with this number have collectives of their own under it.
+        state
+            .ranks()
+            .filter(|(other, _)| program.is_member(communicator, *other))
+            .any(|(other, proc)| facts.rank(other).entered(communicator, proc.pc) <= number)
     }
 
     /// The senders, without the first one, of messages that a receive from any source could take or a probe could
     /// find.
-    fn other_sources(&self, state: &State<P>, rank: u16, tag: TagSelector) -> Vec<u16> {
+    fn other_sources(&self, state: &State<P>, rank: u16, pattern: &Pattern) -> Vec<u16> {
         let arrived = state.procs[usize::from(rank)].arrived.iter().filter(|message| {
             match self.start(state, message.from, message.send) {
-                Start::Send { tag: sent, .. } => tag.matches(mpi::tag(sent)),
+                Start::Send { tag, communicator, .. } => {
+                    pattern.tag.matches(mpi::tag(tag)) && pattern.context == communicator.messages()
+                }
                 _ => false,
             }
         });
@@ -272,17 +282,18 @@ impl<P: Protocol> Model<P> {
                     push(Choice::Decline);
                 }
                 if self.settings.portable
-                    && let Start::Receive { from: Source::Any, tag, .. } = start
+                    && let Start::Receive { from: source @ Source::Any, tag, communicator, .. } = start
                 {
-                    self.other_sources(state, rank, tag).into_iter().map(Choice::From).for_each(push);
+                    let pattern = Pattern { source, tag, context: communicator.messages() };
+                    self.other_sources(state, rank, &pattern).into_iter().map(Choice::From).for_each(push);
                 }
             }
             Act::Probe { sought: what, into: Some(_) } => {
                 push(Choice::Plain);
                 if self.settings.portable
-                    && let Some((Source::Any, tag)) = sought(program, proc, *what)
+                    && let Some(pattern @ Pattern { source: Source::Any, .. }) = sought(program, proc, *what)
                 {
-                    self.other_sources(state, rank, tag).into_iter().map(Choice::From).for_each(push);
+                    self.other_sources(state, rank, &pattern).into_iter().map(Choice::From).for_each(push);
                 }
             }
             _ => push(Choice::Plain),

@@ -49,7 +49,8 @@ pub(crate) fn check_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
     let of_collective = state.ranks().find_map(|(at, proc)| {
         let mut unexpected = proc.rank.unexpected();
         let left = unexpected.find(|message| message.context.is_collective())?;
-        Some(ViolationKind::UnmatchedOfCollective { at, from: left.source.0 as u16 })
+        let communicator = left.context.communicator();
+        Some(ViolationKind::UnmatchedOfCollective { at, from: left.source.0 as u16, communicator })
     });
     if let Some(kind) = of_collective {
         state.violations.push(Violation { check: Check::UnmatchedMessage, kind });
@@ -76,12 +77,14 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
                         !partner.arrived.contains(&message) && !partner.open.iter().any(claims)
                     }
                     Start::Later(_) => false,
-                    // It has its partners when all ranks have entered it, and agree on what it is.
-                    start @ Start::Collective { .. } => {
-                        let facts = model.facts(state.job);
-                        let number = facts.rank(at).number_of(*request);
-                        (0..state.procs.len() as u16).all(|rank| {
-                            let its = facts.rank(rank).collectives.get(number);
+                    // It has its partners when all members have entered it, and agree on what it is.
+                    start @ Start::Collective { communicator, .. } => {
+                        let (facts, own) = (model.facts(state.job), model.program(state.job, at));
+                        let number = facts.rank(at).number_of(communicator, *request);
+                        let mut members =
+                            (0..state.procs.len() as u16).filter(|rank| own.is_member(communicator, *rank));
+                        members.all(|rank| {
+                            let its = facts.rank(rank).collectives(communicator).get(number);
                             its.is_some_and(|(step, request)| {
                                 *step < state.procs[usize::from(rank)].pc
                                     && model.program(state.job, rank).starts[usize::from(*request)] == start

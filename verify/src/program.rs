@@ -4,8 +4,10 @@
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
 use carrousel_program as meaning;
-use carrousel_program::{Deferred, Operation, Part};
-use carrousel_rank::{Call, Kind, Memory, Options, RankId, Source, TagSelector, mpi};
+use carrousel_program::{Deferred, Group, Operation, Part, Received, received};
+use carrousel_rank::{
+    Call, Communicator, Kind, Members, Memory, Options, RankId, Source, Tag, TagSelector, mpi,
+};
 use carrousel_scenario::RequestId;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub struct Program {
     pub later: Vec<Later>,
     /// The name that stands for the message of a receive, by ordinal, if a statement asks for it.
     pub keeps: BTreeMap<Ordinal, RequestId>,
+    /// The communicators that it gets, by ascending number; that of all ranks is not among them.
+    pub groups: Vec<Group>,
     /// Names that no statement asks for any more after the step with this position; ascending.
     pub forgets: Vec<(u16, RequestId)>,
 }
@@ -51,6 +55,8 @@ pub struct Step {
 pub enum Act {
     /// Start the request with this ordinal.
     Start(Ordinal),
+    /// The library knows a communicator from now on, one of [`Program::groups`].
+    Define(Communicator),
     /// Wait until all of these are complete, and release them.
     Wait(Arc<[Ordinal]>),
     /// Test a request. Even if it is complete, the test may fail.
@@ -86,7 +92,7 @@ pub enum Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sought {
     /// A message of this source with this tag.
-    Known(Source, TagSelector),
+    Known(Communicator, Source, TagSelector),
     /// Values that are known only at run time: an index into [`Program::later`].
     Later(u16),
 }
@@ -103,6 +109,8 @@ pub enum Start {
         to: u32,
         /// With this tag.
         tag: u32,
+        /// In this communicator.
+        communicator: Communicator,
         /// Bytes.
         len: u64,
         /// Complete only when received.
@@ -116,16 +124,20 @@ pub enum Start {
         from: Source,
         /// With which tag.
         tag: TagSelector,
+        /// In this communicator.
+        communicator: Communicator,
         /// Bytes that fit.
         len: u64,
         /// Into this buffer.
         buffer: Buffer,
     },
-    /// Enter a collective of all ranks.
+    /// Enter a collective.
     Collective {
         /// Which.
         kind: Kind,
-        /// The root, where it has one.
+        /// In this communicator.
+        communicator: Communicator,
+        /// The root's number among its members, where it has one.
         root: u32,
         /// Bytes of a contribution.
         len: u64,
@@ -171,21 +183,23 @@ impl Later {
 }
 
 impl Start {
-    /// Enter a barrier.
-    pub const BARRIER: Self = Self::Collective { kind: Kind::Barrier, root: 0, len: 0 };
+    /// Enter a barrier of all ranks.
+    pub const BARRIER: Self =
+        Self::Collective { kind: Kind::Barrier, communicator: Communicator::WORLD, root: 0, len: 0 };
 
     /// The start of an operation; `buffer` says which number a buffer has here. The memory of a collective has none:
     /// no program can name it, and its content is not checked.
     pub fn of(operation: Operation, buffer: impl FnOnce(meaning::Buffer) -> Buffer) -> Self {
         match operation {
-            Operation::Send(meaning::Send { to, tag, len, synchronous, buffer: name }) => {
-                Self::Send { to: to.0, tag: mpi::number(tag), len, synchronous, buffer: buffer(name) }
+            Operation::Send(meaning::Send { to, tag, communicator, len, synchronous, buffer: name }) => {
+                let (to, tag, buffer) = (to.0, mpi::number(tag), buffer(name));
+                Self::Send { to, tag, communicator, len, synchronous, buffer }
             }
-            Operation::Receive(meaning::Receive { from, tag, len, buffer: name }) => {
-                Self::Receive { from, tag, len, buffer: buffer(name) }
+            Operation::Receive(meaning::Receive { from, tag, communicator, len, buffer: name }) => {
+                Self::Receive { from, tag, communicator, len, buffer: buffer(name) }
             }
-            Operation::Collective(meaning::Collective { kind, root, len }) => {
-                Self::Collective { kind, root, len }
+            Operation::Collective(meaning::Collective { kind, communicator, root, len }) => {
+                Self::Collective { kind, communicator, root, len }
             }
         }
     }
@@ -197,18 +211,19 @@ impl Start {
     pub fn call(&self) -> Call {
         let memory = |buffer: Buffer| Memory { address: u64::from(buffer), key: 0 };
         match *self {
-            Self::Send { to, tag, len, synchronous, buffer } => {
+            Self::Send { to, tag, communicator, len, synchronous, buffer } => {
                 // Every other message carries 8 more bytes.
                 let data = (buffer % 2 == 1).then_some(!u64::from(buffer));
                 let (to, tag, own) = (RankId(to), mpi::tag(tag), meaning::Buffer::Own(Part::Outgoing));
-                meaning::Send { to, tag, len, synchronous, buffer: own }.call_with(memory(buffer), data)
+                let send = meaning::Send { to, tag, communicator, len, synchronous, buffer: own };
+                send.call_with(memory(buffer), data)
             }
-            Self::Receive { from, tag, len, buffer } => {
+            Self::Receive { from, tag, communicator, len, buffer } => {
                 let own = meaning::Buffer::Own(Part::Incoming);
-                meaning::Receive { from, tag, len, buffer: own }.call(memory(buffer))
+                meaning::Receive { from, tag, communicator, len, buffer: own }.call(memory(buffer))
             }
-            Self::Collective { kind, root, len } => {
-                meaning::Collective { kind, root, len }.call([memory(0); 3])
+            Self::Collective { kind, communicator, root, len } => {
+                meaning::Collective { kind, communicator, root, len }.call([memory(0); 3])
             }
             Self::Later(_) => unreachable!("a call is made when its values are known"),
         }
@@ -247,6 +262,45 @@ impl Program {
         self.starts.push(start);
         self.act(line, Act::Claim(ordinal));
         ordinal
+    }
+
+    /// The members of one of its communicators; `None` for that of all ranks.
+    pub(crate) fn members(&self, communicator: Communicator) -> Option<&Members> {
+        let group = self.groups.iter().find(|group| group.communicator == communicator)?;
+        Some(&group.members)
+    }
+
+    /// Whether a rank is in one of its communicators.
+    pub(crate) fn is_member(&self, communicator: Communicator, rank: u16) -> bool {
+        self.members(communicator).is_none_or(|members| members.contains(RankId(rank.into())))
+    }
+
+    /// The rank behind a number in one of its communicators.
+    pub(crate) fn rank_in(&self, communicator: Communicator, comm_rank: u32) -> u16 {
+        let rank = self.members(communicator).and_then(|members| members.rank(comm_rank));
+        rank.map_or(comm_rank, |rank| rank.0) as u16
+    }
+
+    /// A message of one of its communicators, as names give it.
+    pub(crate) fn received(&self, communicator: Communicator, source: RankId, tag: Tag) -> Received {
+        let all = Members::all(u32::MAX);
+        received(source, tag, self.members(communicator).unwrap_or(&all))
+    }
+
+    /// The communicator of a request.
+    pub(crate) fn communicator_of(&self, ordinal: Ordinal) -> Communicator {
+        match self.starts[usize::from(ordinal)] {
+            Start::Send { communicator, .. }
+            | Start::Receive { communicator, .. }
+            | Start::Collective { communicator, .. } => communicator,
+            Start::Later(index) => self.later[usize::from(index)].deferred.communicator(),
+        }
+    }
+
+    /// The communicators that it has together with a peer.
+    pub(crate) fn shared_with(&self, peer: u16) -> impl Iterator<Item = Communicator> {
+        let groups = self.groups.iter().filter(move |group| group.members.contains(RankId(peer.into())));
+        std::iter::once(Communicator::WORLD).chain(groups.map(|group| group.communicator))
     }
 
     /// Whether a request is a receive from any source.

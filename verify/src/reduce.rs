@@ -16,10 +16,14 @@
 //!   or will be posted that only the oldest are announced (there, arrivals of collectives too);
 //! - a test, with whatever may complete its request.
 //!
+//! A flow here is all that one rank sends to another, in whatever communicators they are in together.
+//!
 //! Everything else commutes: posting a receive with the arrival of a message (the match is the same),
 //! waiting, and arrivals of different flows. So does all that happens in a collective: its messages name their
 //! source, are received in the order in which they were sent and are never announced, so that each member comes
 //! to the same end in every order (G. Kahn, The Semantics of a Simple Language for Parallel Programming, 1974).
+//! Getting to know a communicator is a step of such a kind: it concerns collectives of that communicator only, which
+//! the rank enters behind it.
 
 mod closure;
 
@@ -253,10 +257,11 @@ impl<P: Protocol> View<'_, P> {
             // As a receive from any source, under the weakest MPI it chooses among what has arrived.
             Act::Probe { sought: what, into: Some(_) } if self.model.is_portable() => {
                 let proc = &self.state.procs[usize::from(rank)];
-                let is_wild = sought(program, proc, *what).is_some_and(|(from, _)| from == Source::Any);
+                let is_wild =
+                    sought(program, proc, *what).is_some_and(|pattern| pattern.source == Source::Any);
                 is_wild.then_some(Node::ReceiveEnds(rank))
             }
-            Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => None,
+            Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) | Act::Define(_) => None,
             Act::Test(request)
             | Act::Claim(request)
             | Act::ReceiveClaimed(request)

@@ -5,7 +5,7 @@ use crate::program::{Act, Buffer, Job, Later, Ordinal, Program, Sought, Start, n
 use carrousel_options::protocol;
 use carrousel_program as meaning;
 use carrousel_program::{Action, Operation, ProgramError, RequestId, programs};
-use carrousel_rank::{NO_WINDOW, Options, Speculation};
+use carrousel_rank::{Communicator, NO_WINDOW, Options, Speculation};
 use carrousel_scenario::Scenario;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -21,6 +21,12 @@ pub enum JobError {
         line: u32,
         /// Its keyword.
         statement: &'static str,
+    },
+    /// More communicators than the library has numbers for.
+    #[error("more communicators than {}, which is the most that a rank may have", Communicator::MAX)]
+    TooManyCommunicators {
+        /// The line of the first that has no number.
+        line: u32,
     },
     /// A collective whose total size overflows.
     #[error("`{statement}` of {ranks} ranks moves more bytes than can be counted")]
@@ -50,6 +56,7 @@ impl From<ProgramError> for JobError {
     fn from(error: ProgramError) -> Self {
         match error {
             ProgramError::Unsupported { line, statement } => Self::Statement { line, statement },
+            ProgramError::TooManyCommunicators { line } => Self::TooManyCommunicators { line },
             ProgramError::TooManyBytes { line, statement, ranks, .. } => {
                 Self::TooManyBytes { line, statement, ranks }
             }
@@ -61,7 +68,9 @@ impl JobError {
     /// The line that it is about.
     pub fn line(&self) -> Option<u32> {
         match self {
-            Self::Statement { line, .. } | Self::TooManyBytes { line, .. } => Some(*line),
+            Self::Statement { line, .. }
+            | Self::TooManyCommunicators { line }
+            | Self::TooManyBytes { line, .. } => Some(*line),
             _ => None,
         }
     }
@@ -104,7 +113,8 @@ type Known = HashMap<u16, Vec<(Option<Ordinal>, RequestId)>>;
 
 /// A program in the checker's numbers; `None` if it has more requests, steps or buffers than there are numbers.
 fn compile(source: &meaning::Program) -> Option<Program> {
-    let mut program = Program::default();
+    let groups = source.groups().iter().filter(|group| group.communicator != Communicator::WORLD);
+    let mut program = Program { groups: groups.cloned().collect(), ..Program::default() };
     let mut known = Known::new();
     // Named buffers come first; each request without one has its own behind them.
     let mut buffers = source.buffers().len();
@@ -136,10 +146,16 @@ fn compile(source: &meaning::Program) -> Option<Program> {
                     wait(&mut program, &mut known, source, line, statement.requests());
                 }
             }
+            Action::Split { tell, made, .. } => {
+                let buffer = || unreachable!("a collective has no buffer");
+                program.start(line, Start::of(Operation::Collective(tell), |_| buffer()));
+                wait(&mut program, &mut known, source, line, statement.requests());
+                made.into_iter().for_each(|made| program.act(line, Act::Define(made)));
+            }
             Action::Probe(pattern) => {
                 let sought = match later(&mut program, &mut buffers, false) {
                     Some(later) => Sought::Later(later),
-                    None => Sought::Known(pattern.source, pattern.tag),
+                    None => Sought::Known(pattern.context.communicator(), pattern.source, pattern.tag),
                 };
                 let into = statement.bind();
                 known.insert(program.steps.len() as u16, into.map(|name| (None, name)).into_iter().collect());

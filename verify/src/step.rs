@@ -14,7 +14,6 @@ use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
 use crate::state::{Hashed, Open, Proc, State};
 use crate::violation::ViolationKind;
-use carrousel_program::received;
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Read, Receive,
     ReceiveClaimed, Sink, Work, Write, collective_of,
@@ -110,14 +109,14 @@ impl<P: Protocol> StepContext<'_, P> {
                 }
             }
             Act::Probe { sought: what, into } => {
-                let found = sought(program, proc, *what).and_then(|(source, tag)| {
-                    proc.rank.probe(&Pattern { source, tag, context: Context::MESSAGES })
-                });
+                let found = sought(program, proc, *what).and_then(|pattern| proc.rank.probe(&pattern));
                 if let (Some(name), Some(Arrived { envelope, .. })) = (into, found) {
-                    proc.learn(*name, received(envelope.source, envelope.tag));
+                    let communicator = envelope.context.communicator();
+                    proc.learn(*name, program.received(communicator, envelope.source, envelope.tag));
                 }
             }
             Act::Compute(_) => {}
+            Act::Define(communicator) => self.define(proc, program, *communicator),
             Act::Claim(ordinal) => self.claim(proc, *ordinal),
             Act::ReceiveClaimed(ordinal) => self.receive_claimed(proc, *ordinal),
             Act::Discard(ordinal) => self.discard(proc, *ordinal),
@@ -196,13 +195,25 @@ impl<P: Protocol> StepContext<'_, P> {
         }
     }
 
+    /// The library knows a communicator from now on.
+    fn define(&mut self, proc: &mut Proc<P>, program: &Program, communicator: Communicator) {
+        let Some(members) = program.members(communicator) else {
+            unreachable!("a program defines communicators that it has")
+        };
+        let mut outputs = Outputs::default();
+        let defined = proc.rank.define(communicator, members.clone(), &mut outputs);
+        debug_assert!(defined.is_ok(), "a program defines each communicator once: {defined:?}");
+        self.perform(proc, outputs, None, Expectation::Nothing);
+    }
+
     /// A receive claims its message, which a probe has found.
     fn claim(&mut self, proc: &mut Proc<P>, ordinal: Ordinal) {
         let at = self.me;
         let expectation = self.receive_by_rule(proc, ordinal);
-        let Pattern { source, tag, .. } = self.pattern_of(ordinal).0;
+        let Pattern { source, tag, context } = self.pattern_of(ordinal).0;
         let mut outputs = Outputs::default();
-        let Some((handle, arrived)) = proc.rank.claim(source, tag, Communicator::WORLD, &mut outputs) else {
+        let Some((handle, arrived)) = proc.rank.claim(source, tag, context.communicator(), &mut outputs)
+        else {
             unreachable!("a probe has found it");
         };
         let message = expectation.map(|(_, message)| message);
@@ -441,9 +452,7 @@ impl<P: Protocol> StepContext<'_, P> {
     ) {
         let mut brings = None;
         match packet {
-            Packet::Eager { .. } | Packet::Fin { .. } | Packet::RtrAck { .. }
-                if context == Context::MESSAGES =>
-            {
+            Packet::Eager { .. } | Packet::Fin { .. } | Packet::RtrAck { .. } if !context.is_collective() => {
                 brings = subject;
             }
             Packet::Rts { send, .. } => {
@@ -473,7 +482,7 @@ fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal)
         if let (Some(name), Ok(Some(status))) = (program.keeps.get(&ordinal), released)
             && let Some((source, tag)) = status.message
         {
-            proc.learn(*name, received(source, tag));
+            proc.learn(*name, program.received(program.communicator_of(ordinal), source, tag));
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::network::Message;
 use crate::program::Ordinal;
+use carrousel_rank::Communicator;
 use carrousel_scenario::Check;
 
 /// A violated check, with what has happened.
@@ -144,5 +145,7 @@ pub enum ViolationKind {
         at: u16,
         /// Of this rank.
         from: u16,
+        /// In this communicator.
+        communicator: Communicator,
     },
 }

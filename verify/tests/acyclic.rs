@@ -9,7 +9,7 @@ use carrousel_rank::{Mirror, Protocol, Published};
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::Job;
 use carrousel_verify::state::State;
-use jobs::{Dice, MIXED, THREE, TWO, draw_job};
+use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use stateright::Model as _;
 use std::collections::HashMap;
 
@@ -60,7 +60,7 @@ fn states_without_cycle<P: Protocol>(job: Job, reduce: bool) -> Option<usize> {
 }
 
 fn walk<P: Protocol>() {
-    for shape in [TWO, THREE, MIXED] {
+    for shape in [TWO, THREE, MIXED, Shape { group: true, ..MIXED }] {
         let mut dice = Dice::new(11);
         let mut walked = 0;
         for number in 0..150 {

@@ -1,6 +1,8 @@
 //! Counterexamples as people read them: the summary, the steps, the chart.
 
-use carrousel_rank::{Kind, Mirror, Options, Protocol, Published, RankId, Source, Speculation, mpi};
+use carrousel_rank::{
+    Communicator, Kind, Mirror, Options, Protocol, Published, RankId, Source, Speculation, mpi,
+};
 use carrousel_rendezvous::{MirrorRules, Release};
 use carrousel_scenario::{Check, Scenario, load};
 use carrousel_verify::explain::explain;
@@ -329,12 +331,24 @@ fn two_sends_one_receive() -> Job {
     let tag = 0;
     let (mut sender, mut receiver) = (Program::default(), Program::default());
     for buffer in 0..2 {
-        sender.start(0, Start::Send { to: 1, tag, len: 2, synchronous: false, buffer });
+        sender.start(
+            0,
+            Start::Send { to: 1, tag, communicator: Communicator::WORLD, len: 2, synchronous: false, buffer },
+        );
     }
     sender.act(0, Act::Wait([0, 1].into()));
     for buffer in 0..2 {
         let from = Source::Rank(RankId(0));
-        receiver.start(0, Start::Receive { from, tag: mpi::selector(Some(tag)), len: 2, buffer });
+        receiver.start(
+            0,
+            Start::Receive {
+                from,
+                tag: mpi::selector(Some(tag)),
+                communicator: Communicator::WORLD,
+                len: 2,
+                buffer,
+            },
+        );
     }
     receiver.act(0, Act::Wait([0, 1].into()));
     let options = Options { eager_threshold: 1, speculation: Speculation::Always, ..Options::default() };
@@ -470,14 +484,27 @@ fn random_job(seed: u64) -> Job {
             let (peer, tag, len) = (below(u64::from(ranks)) as u32, below(2) as u32, 1 + below(3));
             let buffer = below(4) as u16;
             let start = match below(8) {
-                0..3 => Start::Send { to: peer, tag, len, synchronous: below(3) == 0, buffer },
+                0..3 => Start::Send {
+                    to: peer,
+                    tag,
+                    communicator: Communicator::WORLD,
+                    len,
+                    synchronous: below(3) == 0,
+                    buffer,
+                },
                 3..5 => {
                     let (from, tag) = (Source::Rank(RankId(peer)), mpi::selector(Some(tag)));
-                    Start::Receive { from, tag, len, buffer }
+                    Start::Receive { from, tag, communicator: Communicator::WORLD, len, buffer }
                 }
-                5 => Start::Receive { from: Source::Any, tag: mpi::ANY_TAG, len, buffer },
+                5 => Start::Receive {
+                    from: Source::Any,
+                    tag: mpi::ANY_TAG,
+                    communicator: Communicator::WORLD,
+                    len,
+                    buffer,
+                },
                 // The ranks may disagree on everything but the kind.
-                6 => Start::Collective { kind, root: peer, len: len - 1 },
+                6 => Start::Collective { kind, communicator: Communicator::WORLD, root: peer, len: len - 1 },
                 _ => {
                     program.act(0, Act::Touch { buffer, write: below(2) == 0 });
                     continue;

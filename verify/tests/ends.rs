@@ -5,7 +5,7 @@
 
 mod jobs;
 
-use carrousel_rank::{Mirror, Protocol, Published};
+use carrousel_rank::{Communicator, Mirror, Protocol, Published};
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::{Act, Job, Program, Start};
 use carrousel_verify::state::State;
@@ -83,6 +83,12 @@ fn two_ranks_mirror() {
 }
 
 #[test]
+fn communicators_mirror() {
+    compare::<Mirror>(Shape { group: true, ..TWO }, 800);
+    compare::<Mirror>(Shape { group: true, ..MIXED }, 300);
+}
+
+#[test]
 fn two_ranks_published() {
     compare::<Published>(TWO, 1000);
 }
@@ -112,10 +118,18 @@ fn three_ranks_published() {
 #[test]
 fn a_receive_behind_a_send_is_announced_in_time() {
     let (large, small) = (1 << 20, 1);
-    let send = |to| Start::Send { to, tag: 0, len: large, synchronous: false, buffer: 0 };
+    let send = |to| Start::Send {
+        to,
+        tag: 0,
+        communicator: Communicator::WORLD,
+        len: large,
+        synchronous: false,
+        buffer: 0,
+    };
     let receive = |from: u32, buffer| Start::Receive {
         from: carrousel_rank::Source::Rank(carrousel_rank::RankId(from)),
         tag: carrousel_rank::mpi::selector(Some(0)),
+        communicator: Communicator::WORLD,
         len: large,
         buffer,
     };

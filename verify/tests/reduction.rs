@@ -7,7 +7,8 @@ mod asking;
 mod jobs;
 
 use carrousel_rank::{
-    ANNOUNCED_FROM, Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag, TagSelector, mpi,
+    ANNOUNCED_FROM, Communicator, Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag,
+    TagSelector, mpi,
 };
 use carrousel_scenario::{Check, load};
 use carrousel_verify::explore::{Limits, explore};
@@ -96,6 +97,26 @@ fn collectives_under_the_weakest_mpi() {
     compare::<Mirror>(Shape { speculation: Speculation::Off, ..MIXED }, 400, true);
 }
 
+#[test]
+fn communicators_mirror() {
+    compare::<Mirror>(Shape { group: true, ..TWO }, 600, false);
+    compare::<Mirror>(Shape { group: true, collectives: 2, ..MIXED }, 300, false);
+    compare::<Mirror>(Shape { group: true, ..THREE }, 300, false);
+}
+
+#[test]
+fn communicators_published() {
+    compare::<Published>(Shape { group: true, ..TWO }, 500, false);
+    compare::<Published>(Shape { group: true, collectives: 2, ..MIXED }, 500, false);
+}
+
+#[test]
+fn communicators_under_the_weakest_mpi() {
+    let group = |shape| Shape { group: true, speculation: Speculation::Off, ..shape };
+    compare::<Mirror>(group(TWO), 600, true);
+    compare::<Mirror>(Shape { collectives: 1, ..group(MIXED) }, 400, true);
+}
+
 /// The same for scenarios whose ranks ask for the sources of their messages.
 fn compare_asking<P: Protocol>(ranks: u64, scenarios: u64, speculation: &str, portable: bool) {
     let mut dice = Dice::new(11);
@@ -169,9 +190,16 @@ fn met(job: &Job, reduce: bool) -> (Vec<bool>, Vec<Check>, u64) {
 fn an_arrival_lets_a_receive_from_another_rank_be_announced() {
     let message = |from: u32, len| {
         let (from, tag) = (Source::Rank(RankId(from)), mpi::selector(Some(0)));
-        Start::Receive { from, tag, len, buffer: 0 }
+        Start::Receive { from, tag, communicator: Communicator::WORLD, len, buffer: 0 }
     };
-    let send = |tag, len| Start::Send { to: 0, tag, len, synchronous: false, buffer: 0 };
+    let send = |tag, len| Start::Send {
+        to: 0,
+        tag,
+        communicator: Communicator::WORLD,
+        len,
+        synchronous: false,
+        buffer: 0,
+    };
     let options = Options { eager_threshold: 1, speculation: Speculation::Always, ..Options::default() };
     for collective in [false, true] {
         let mut receiver = Program::default();
@@ -200,7 +228,16 @@ fn an_arrival_lets_a_receive_from_another_rank_be_announced() {
 /// Every program of two ranks with up to two sends and two receives, over two tags, any tag, masks that overlap in part, and any source.
 fn compare_all<P: Protocol>() {
     let sends: Vec<Start> = (0..2)
-        .flat_map(|tag| [1, 2].map(|len| Start::Send { to: 1, tag, len, synchronous: false, buffer: 0 }))
+        .flat_map(|tag| {
+            [1, 2].map(|len| Start::Send {
+                to: 1,
+                tag,
+                communicator: Communicator::WORLD,
+                len,
+                synchronous: false,
+                buffer: 0,
+            })
+        })
         .collect();
     let tags = [
         mpi::ANY_TAG,
@@ -211,7 +248,15 @@ fn compare_all<P: Protocol>() {
     let receives: Vec<Start> = [Source::Any, Source::Rank(RankId(0))]
         .into_iter()
         .flat_map(|from| {
-            let of = move |tag| [1, 2].map(|len| Start::Receive { from, tag, len, buffer: 0 });
+            let of = move |tag| {
+                [1, 2].map(|len| Start::Receive {
+                    from,
+                    tag,
+                    communicator: Communicator::WORLD,
+                    len,
+                    buffer: 0,
+                })
+            };
             tags.into_iter().flat_map(of)
         })
         .collect();

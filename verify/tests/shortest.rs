@@ -159,6 +159,7 @@ fn values_of_the_run() {
 #[test]
 fn two_ranks_mirror() {
     compare::<Mirror>(TWO, 250, false);
+    compare::<Mirror>(Shape { group: true, ..TWO }, 250, false);
 }
 
 #[test]
@@ -174,6 +175,7 @@ fn three_ranks_mirror() {
 #[test]
 fn three_ranks_with_collectives_under_the_weakest_mpi() {
     compare::<Mirror>(Shape { speculation: Speculation::Off, ..MIXED }, 200, true);
+    compare::<Mirror>(Shape { speculation: Speculation::Off, group: true, ..TWO }, 250, true);
 }
 
 fn verify(text: &str, threads: usize) -> Report {

@@ -30,7 +30,9 @@ pub(super) fn programs_of(scenario: &Scenario, errors: Style) -> Result<Vec<Arc<
         ProgramError::Unsupported { line, statement } => {
             input::at_line(scenario, line, format_args!("`{statement}` cannot be run yet"), errors)
         }
-        ProgramError::TooManyBytes { line, .. } => input::at_line(scenario, line, error, errors),
+        ProgramError::TooManyCommunicators { line } | ProgramError::TooManyBytes { line, .. } => {
+            input::at_line(scenario, line, error, errors)
+        }
     })
 }
 

@@ -25,31 +25,40 @@ fn state(action: &Action<'_>) -> State {
     match action {
         Action::Compute { .. } | Action::Touch { .. } => State::Computing,
         Action::Test(_) | Action::Start { blocking: false, .. } => State::Library,
-        Action::Start { .. } | Action::Exchange { .. } | Action::Probe(_) | Action::Wait(_) => State::Waiting,
+        Action::Start { .. }
+        | Action::Exchange { .. }
+        | Action::Split { .. }
+        | Action::Probe(_)
+        | Action::Wait(_) => State::Waiting,
     }
 }
 
+/// The messages of one sender to one receiver, in a communicator of this number, with one tag.
+type Stream = (u32, u32, u16, u32);
+
 /// Every message that a receive has got, in order of arrival.
 ///
-/// Messages of one sender with one tag are received in the order in which they are sent, by receives in the order in
+/// Messages of one sender with one tag in one communicator are received in the order in which they are sent, by receives in the order in
 /// which they are posted (MPI-4.1, 3.5): so the k-th send goes with the k-th receive that has got such a message.
 fn messages(programs: &[Arc<Program>], all: &[Vec<Done>], eager_threshold: u64) -> Vec<Message> {
-    let mut sends: HashMap<(u32, u32, u32), Vec<(bool, f64)>> = HashMap::new();
+    let mut sends: HashMap<Stream, Vec<(bool, f64)>> = HashMap::new();
     for (rank, (program, done)) in (0..).zip(programs.iter().zip(all)) {
         for (statement, done) in program.statements().zip(done) {
             if let Some((to, tag)) = done.sent {
                 let is_synchronous = |it| matches!(it, Operation::Send(Send { synchronous: true, .. }));
                 let synchronous = statement.outline().operations().any(is_synchronous);
-                sends.entry((rank, to, tag)).or_default().push((synchronous, done.times[0]));
+                let communicator = statement.communicator().index();
+                sends.entry((rank, to, communicator, tag)).or_default().push((synchronous, done.times[0]));
             }
         }
     }
-    let mut received: HashMap<(u32, u32, u32), usize> = HashMap::new();
+    let mut received: HashMap<Stream, usize> = HashMap::new();
     let mut messages = Vec::new();
-    for (rank, done) in (0..).zip(all) {
-        for Done { times: [called, _, complete], received: status, .. } in done {
+    for (rank, (program, done)) in (0..).zip(programs.iter().zip(all)) {
+        for (statement, done) in program.statements().zip(done) {
+            let Done { times: [called, _, complete], received: status, .. } = done;
             let Some(status) = status else { continue };
-            let way = (status.source, rank, status.tag);
+            let way = (status.source, rank, statement.communicator().index(), status.tag);
             let at = received.entry(way).or_default();
             let Some((synchronous, sent)) = sends.get(&way).and_then(|sends| sends.get(*at)).copied() else {
                 continue;

@@ -67,6 +67,7 @@ fn refusal(scenario: &Scenario, error: &SimError, errors: Style) -> Failure {
         SimError::Unsupported { line, what } => {
             input::at_line(scenario, *line, format_args!("`{what}` cannot be simulated yet"), errors)
         }
+        SimError::TooManyCommunicators { line } => input::at_line(scenario, *line, error, errors),
         SimError::OptionOutOfRange { line, message } => input::at_line(scenario, *line, message, errors),
         SimError::UnsupportedProgress(_) => Failure::wrong(error),
         // The run went wrong, not the request.

@@ -11,6 +11,7 @@ use crate::limits::STATEMENTS_MAX;
 use crate::parse::LocatedProblem;
 use crate::problem::{Many, Problem};
 use crate::span::Span;
+use crate::verb::Holds;
 
 /// A block of the file.
 #[derive(Debug)]
@@ -19,7 +20,7 @@ pub(super) struct Block {
     pub(super) lines: Range<usize>,
     /// Whether it is written for several ranks, so that an error in it names one of them.
     pub(super) several: bool,
-    /// Whether any expression in it uses `me`.
+    /// Whether anything in it depends on the rank: an expression with `me`, or a communicator.
     uses_me: bool,
 }
 
@@ -90,8 +91,14 @@ pub(super) fn is_for_several(ranks: &Ranks) -> bool {
     !matches!(ranks, Ranks::One(_))
 }
 
-/// Finds and counts the blocks. `None` if they have too many statements, or cannot be counted.
-pub(super) fn count(ast: &Ast, ranks: u32, values: &mut Values, faults: &mut Faults) -> Option<Blocks> {
+/// Finds and counts the blocks. `None` if they have too many statements, or cannot be counted. `total` is the number
+/// of statements before theirs, over all ranks.
+pub(super) fn count(
+    ast: &Ast,
+    (ranks, mut total): (u32, u64),
+    values: &mut Values,
+    faults: &mut Faults,
+) -> Option<Blocks> {
     let mut blocks = Blocks {
         all: Vec::new(),
         of_ranks: Vec::new(),
@@ -99,7 +106,6 @@ pub(super) fn count(ast: &Ast, ranks: u32, values: &mut Values, faults: &mut Fau
         statements: vec![0; ranks as usize],
         ends: ends(ast),
     };
-    let mut total: u64 = 0;
     let mut too_many_at: Option<Span> = None;
     let mut countable = true;
     // For each block in turn, the ranks that have statements of it.
@@ -260,9 +266,11 @@ fn place_of_many(ast: &Ast, lines: &Range<usize>) -> Span {
 }
 
 fn statement_uses_me(statement: &Statement) -> bool {
-    statement.args.iter().any(|arg| match arg {
+    statement.verb.slots().iter().zip(&statement.args).any(|(slot, arg)| match arg {
         Arg::Expr(expr) => expr.tree.uses_me(),
         Arg::Group(group) => group.0.iter().any(|item| item.tree.uses_me()),
+        // Ranks may have different communicators under one name.
+        Arg::Name(_) => slot.holds == Holds::Communicator,
         _ => false,
     })
 }

@@ -2,13 +2,16 @@
 //!
 //! A rank that calls fewer collectives than others breaks no rule of the language: the others wait.
 
-use crate::ast::{Ast, Item};
+use crate::ast::{Arg, Ast, Item, Statement};
 use crate::error::Faults;
+use crate::ids::CommunicatorId;
 use crate::limits::FAULTS_MAX;
 use crate::op::Op;
-use crate::problem::Problem;
+use crate::problem::{Problem, clip};
 use crate::span::Span;
 use crate::units;
+use crate::verb::Holds;
+use std::collections::HashMap;
 
 /// One call of a collective.
 #[derive(Clone, Copy)]
@@ -17,11 +20,12 @@ pub(super) struct Call {
     line: u32,
     root: Option<u32>,
     size: Option<u64>,
+    on: CommunicatorId,
 }
 
 impl Call {
     /// The collective that the statement in `line` of the tree calls, if it is one.
-    pub(super) fn of(line: u32, op: &Op) -> Option<Call> {
+    pub(super) fn of(line: u32, on: CommunicatorId, op: &Op) -> Option<Call> {
         let (root, size) = match *op {
             Op::Barrier { .. } => (None, None),
             Op::Bcast { root, size } | Op::Reduce { root, size } | Op::Gather { root, size } => {
@@ -30,14 +34,29 @@ impl Call {
             Op::AllReduce { size } | Op::AllGather { size } | Op::AllToAll { size } => (None, Some(size)),
             _ => return None,
         };
-        Some(Call { line, root, size })
+        Some(Call { line, root, size, on })
+    }
+
+    fn statement(self, ast: &Ast) -> Option<&Statement> {
+        match &ast.lines[self.line as usize].item {
+            Item::Statement(statement) => Some(statement),
+            _ => None,
+        }
     }
 
     fn name(self, ast: &Ast) -> &'static str {
-        match &ast.lines[self.line as usize].item {
-            Item::Statement(statement) => statement.verb.name(),
-            _ => "",
-        }
+        self.statement(ast).map_or("", |statement| statement.verb.name())
+    }
+
+    /// Its communicator: ` on rows`.
+    fn on(self, ast: &Ast) -> String {
+        let statement = self.statement(ast).into_iter();
+        let mut slots = statement.flat_map(|it| it.verb.slots().iter().zip(&it.args));
+        let name = slots.find_map(|(slot, arg)| match (slot.holds, arg) {
+            (Holds::Communicator, Arg::Name(name)) => Some(format!(" on `{}`", clip(&name.text))),
+            _ => None,
+        });
+        name.unwrap_or_default()
     }
 
     /// The call with its values: `bcast root 0 size 1KiB`.
@@ -48,12 +67,13 @@ impl Call {
     }
 }
 
-/// The collectives that all ranks have to call, as far as ranks have called them, and the contradictions.
+/// The collectives that the ranks of each communicator have to call, as far as they have called them, and the
+/// contradictions.
 #[derive(Default)]
 pub(super) struct Collectives {
     /// The calls, in order, each with the first rank that makes it.
-    calls: Vec<(Call, u32)>,
-    /// The first contradiction of each rank.
+    calls: HashMap<CommunicatorId, Vec<(Call, u32)>>,
+    /// The first contradiction of each rank and communicator.
     contradictions: Vec<(Span, Problem)>,
 }
 
@@ -64,23 +84,31 @@ impl Collectives {
         let same = |own: &Call, other: &Call| {
             own.name(ast) == other.name(ast) && own.root == other.root && own.size == other.size
         };
-        let differs = |(own, (other, _)): &(&Call, &(Call, u32))| !same(own, other);
-        let pairs = calls.iter().zip(&self.calls);
-        if let Some((number, (own, (other, other_rank)))) =
-            (1_u32..).zip(pairs).find(|(_, pair)| differs(pair))
-        {
-            if self.contradictions.len() < FAULTS_MAX {
-                // The second one in the file is reported, compared with the first.
-                let mut pair = [(*other, *other_rank), (*own, rank)];
-                pair.sort_by_key(|(call, _)| call.line);
-                self.contradictions.push(contradiction(ast, numbers, number, pair));
+        // By communicator: how many calls of this rank there were, or that they contradict.
+        let mut done: HashMap<CommunicatorId, Option<usize>> = HashMap::new();
+        for own in calls {
+            let before = done.entry(own.on).or_insert(Some(0));
+            let Some(number) = *before else { continue };
+            let expected = self.calls.entry(own.on).or_default();
+            match expected.get(number) {
+                None => expected.push((*own, rank)),
+                Some((other, _)) if same(own, other) => {}
+                Some((other, other_rank)) => {
+                    *before = None;
+                    if self.contradictions.len() < FAULTS_MAX {
+                        // The second one in the file is reported, compared with the first.
+                        let mut pair = [(*other, *other_rank), (*own, rank)];
+                        pair.sort_by_key(|(call, _)| call.line);
+                        self.contradictions.push(contradiction(ast, numbers, number + 1, pair));
+                    }
+                    continue;
+                }
             }
-            return;
+            *before = Some(number + 1);
         }
-        self.calls.extend(calls.iter().skip(self.calls.len()).map(|call| (*call, rank)));
     }
 
-    /// Reports, for each rank, its first collective that differs from that of the ranks before it.
+    /// Reports, for each rank and communicator, its first collective that differs from that of the ranks before it.
     pub(super) fn complain(self, faults: &mut Faults) {
         for (at, problem) in self.contradictions {
             faults.add(at, problem, None);
@@ -88,14 +116,15 @@ impl Collectives {
     }
 }
 
-/// The error that the collective with this number is not the same at two ranks.
+/// The error that the collective with this number, from 1, is not the same at two ranks.
 fn contradiction(
     ast: &Ast,
     numbers: &[u32],
-    number: u32,
+    number: usize,
     [(expected, rank), (found, other)]: [(Call, u32); 2],
 ) -> (Span, Problem) {
     let (line, at) = (numbers[expected.line as usize], ast.lines[found.line as usize].at);
+    let on = found.on(ast);
     let (found_name, expected_name) = (found.name(ast), expected.name(ast));
     let (found, expected, help) = if found_name == expected_name {
         let help = "all ranks call a collective with the same root and size (MPI-4.1, chapter 6)".to_owned();
@@ -103,7 +132,7 @@ fn contradiction(
     } else {
         (found_name.to_owned(), expected_name.to_owned(), help(found_name, expected_name, line))
     };
-    let found = format!("`{found}` as collective {number} of rank {other}");
+    let found = format!("`{found}` as collective {number} of rank {other}{on}");
     let expected = format!("`{expected}`, as rank {rank} calls in line {line}");
     (at, Problem::Unexpected { found, expected, help: Some(help) })
 }

@@ -1,4 +1,4 @@
-//! `scenario`, `ranks`, `nodes`, `window`, `option`, `expect`: each once, in any order.
+//! `scenario`, `ranks`, `nodes`, `window`, `comm`, `option`, `expect`: each once, in any order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::values::Values;
 use crate::ast::{Ast, Expr, Group, Item, Name, Setting, Tree, Value};
 use crate::error::Faults;
-use crate::ids::WindowId;
+use crate::ids::{CommunicatorId, WindowId};
 use crate::limits::{RANKS_MAX, WINDOWS_MAX};
-use crate::model::{Expect, OptionSetting, OptionValue, Scenario, Window};
+use crate::model::{Communicator, Expect, OptionSetting, OptionValue, Scenario, Window};
 use crate::parse::{LocatedProblem, measure_time};
 use crate::problem::{Problem, clip, did_you_mean};
 use crate::span::Span;
@@ -33,6 +33,12 @@ pub(super) fn read(
             ranks,
             nodes: (0..ranks).collect(),
             windows: Vec::new(),
+            communicators: vec![Communicator {
+                name: Arc::from(""),
+                line: 0,
+                parent: CommunicatorId::WORLD,
+                members: (0..ranks).collect(),
+            }],
             options: Vec::new(),
             expects: Vec::new(),
             programs: Vec::new(),
@@ -82,6 +88,7 @@ enum Once<'a> {
     Ranks,
     Nodes,
     Window(&'a str),
+    Communicator(&'a str),
     Option(Option<&'a str>, &'a str),
     Expect(&'a str),
 }
@@ -94,6 +101,7 @@ impl Once<'_> {
             Once::Ranks => "`ranks`".to_owned(),
             Once::Nodes => "`nodes`".to_owned(),
             Once::Window(name) => format!("a window `{}`", clip(name)),
+            Once::Communicator(name) => format!("a communicator `{}`", clip(name)),
             Once::Option(None, name) => format!("the option `{name}`"),
             Once::Option(Some(window), name) => format!("the option `{}.{name}`", clip(window)),
             Once::Expect(check) => format!("`expect {check}`"),
@@ -135,6 +143,10 @@ impl<'a> DeclarationReader<'a> {
                 self.scenario.windows.push(Window { name: name.text.to_string(), size: 0, line });
                 let size = self.values.count(size, "a size")?;
                 self.scenario.windows[id.0 as usize].size = size;
+            }
+            Item::Split(split) => {
+                self.once(Once::Communicator(&split.name.text), split.name.at, line)?;
+                self.take::<Communicator>(&split.name.text, split.name.at)?;
             }
             Item::Setting(setting) => {
                 let setting = self.setting(setting, line)?;
@@ -297,7 +309,7 @@ fn one_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
 fn has_unit(tree: &Tree, is: fn(Unit) -> bool) -> bool {
     match tree {
         Tree::Number(_, unit) => is(*unit),
-        Tree::Me | Tree::Size | Tree::Received(..) => false,
+        Tree::Me | Tree::Size | Tree::Received(..) | Tree::Local(..) => false,
         Tree::Minus(inner) => has_unit(inner, is),
         Tree::Parentheses(inner, unit) => is(*unit) || has_unit(inner, is),
         Tree::Chain(chain) => {

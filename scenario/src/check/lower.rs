@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::communicators::within;
 use super::declarations::unknown_window;
 use super::messages::Messages;
 use super::values::Values;
 use crate::ast::{Arg, Expr, Name, Statement};
-use crate::ids::{BufferId, RequestId, Source, TagSelector, WindowId};
+use crate::ids::{BufferId, CommunicatorId, RequestId, Source, TagSelector, WindowId};
 use crate::limits::{ITEM_WORK, NAME_PIECE_BYTES};
 use crate::model::{Buffer, Program, Scenario, Step};
-use crate::op::{Deferred, Hole, Op};
+use crate::op::{Deferred, Hole, Numbers, Op};
 use crate::parse::LocatedProblem;
 use crate::problem::{Problem, clip, did_you_mean};
 use crate::span::Span;
-use crate::value;
-use crate::verb::Verb;
+use crate::value::{self, Within};
+use crate::verb::{Holds, Verb};
 
 /// The windows by name.
 pub(super) struct Windows<'a> {
@@ -55,6 +56,15 @@ impl<'a> Windows<'a> {
     }
 }
 
+/// A statement for one rank.
+pub(super) struct Lowered {
+    /// The request that it binds.
+    pub(super) bind: Option<RequestId>,
+    /// Its communicator.
+    pub(super) on: CommunicatorId,
+    pub(super) op: Op,
+}
+
 /// The names in the statements of one rank so far.
 #[derive(Default)]
 pub(super) struct Rank<'a> {
@@ -69,8 +79,7 @@ pub(super) struct Rank<'a> {
 }
 
 impl<'a> Rank<'a> {
-    /// The statement for this rank, and the request that it binds. With `skip`, returns `None`; its names are noted
-    /// all the same.
+    /// The statement for this rank. With `skip`, returns `None`; its names are noted all the same.
     pub(super) fn lower(
         &mut self,
         statement: &'a Statement,
@@ -78,7 +87,7 @@ impl<'a> Rank<'a> {
         skip: bool,
         windows: &Windows<'_>,
         values: &mut Values,
-    ) -> Result<Option<(Option<RequestId>, Op)>, LocatedProblem> {
+    ) -> Result<Option<Lowered>, LocatedProblem> {
         let bind = match &statement.bind {
             Some(name) => Some(self.bind(name, values).map_err(|problem| (name.at, problem))?),
             None => None,
@@ -86,11 +95,11 @@ impl<'a> Rank<'a> {
         self.messages.tick();
         let op = match skip {
             true => Ok(None),
-            false => Lowering::new(self, statement, windows, values, at).op().map(Some),
+            false => Lowering::new(self, statement, windows, values, at).and_then(Lowering::op).map(Some),
         };
         // A wrong statement binds its name all the same.
         self.note(statement, bind);
-        op.map(|op| op.map(|op| (bind, op)))
+        op.map(|op| op.map(|(on, op)| Lowered { bind, on, op }))
     }
 
     /// Notes the names that a statement defines or uses.
@@ -171,6 +180,9 @@ struct Lowering<'r, 'a> {
     statement: &'a Statement,
     /// The statement.
     at: Span,
+    /// Its communicator, and the ranks that it may name.
+    on: CommunicatorId,
+    within: Within,
     /// Values that are known only when the program runs, and the names in them.
     holes: Vec<Hole>,
     names: Vec<(Arc<str>, RequestId)>,
@@ -184,18 +196,32 @@ impl<'r, 'a> Lowering<'r, 'a> {
         windows: &'r Windows<'r>,
         values: &'r mut Values,
         at: Span,
-    ) -> Self {
+    ) -> Result<Self, LocatedProblem> {
+        let mut slots = statement.verb.slots().iter().zip(&statement.args);
+        let on = slots.find_map(|(slot, arg)| match (slot.holds, arg) {
+            (Holds::Communicator, Arg::Name(name)) => Some(name),
+            _ => None,
+        });
+        let (on, within) = within(on, values.me_or_first(), values)?;
         let (holes, names) = (Vec::new(), Vec::new());
-        Lowering { rank, windows, values, statement, at, holes, names, me: None }
+        Ok(Lowering { rank, windows, values, statement, at, on, within, holes, names, me: None })
     }
 
-    fn op(mut self) -> Result<Op, LocatedProblem> {
+    fn op(mut self) -> Result<(CommunicatorId, Op), LocatedProblem> {
         let outline = self.outline()?;
         if self.holes.is_empty() {
-            return Ok(outline);
+            return Ok((self.on, outline));
         }
-        let ranks = (self.me, self.values.ranks());
-        Ok(Op::Deferred(Arc::new(Deferred::new(outline, self.holes, ranks, self.names))))
+        let (me, mut locals, mut wrong) = (self.values.me_or_first(), Vec::new(), Ok(()));
+        for hole in &self.holes {
+            hole.tree.communicators(&mut |name| match self.values.communicators.place(name, me) {
+                Ok(place) => locals.push((Arc::clone(name), [place.me, place.size])),
+                Err(problem) => wrong = Err((self.at, problem)),
+            });
+        }
+        wrong?;
+        let numbers = Numbers { me: self.me, ranks: self.values.ranks(), within: self.within, locals };
+        Ok((self.on, Op::Deferred(Arc::new(Deferred::new(outline, self.holes, numbers, self.names)))))
     }
 
     /// The statement, with 0 for values that are known only when the program runs.
@@ -205,16 +231,16 @@ impl<'r, 'a> Lowering<'r, 'a> {
         let blocking = !verb.starts_request();
         Ok(match (verb, &*statement.args) {
             (Verb::Compute, [time]) => Op::Compute { ns: self.count(time, "a time")? },
-            (Verb::Send | Verb::ISend | Verb::SSend | Verb::ISSend, [to, tag, size, buf]) => {
+            (Verb::Send | Verb::ISend | Verb::SSend | Verb::ISSend, [to, tag, size, buf, _]) => {
                 let (to, tag, size) = (self.rank(to)?, self.tag(tag)?, self.size(size)?);
                 let synchronous = matches!(verb, Verb::SSend | Verb::ISSend);
                 Op::Send { to, tag, size, buf: self.maybe_buffer(buf, size)?, synchronous, blocking }
             }
-            (Verb::Recv | Verb::IRecv, [from, tag, size, buf]) => {
+            (Verb::Recv | Verb::IRecv, [from, tag, size, buf, _]) => {
                 let (from, tag, size) = (self.source(from)?, self.selector(tag)?, self.size(size)?);
                 Op::Recv { from, tag, size, buf: self.maybe_buffer(buf, size)?, blocking }
             }
-            (Verb::SendRecv, [to, send_tag, send_size, from, recv_tag, recv_size]) => Op::SendRecv {
+            (Verb::SendRecv, [to, send_tag, send_size, from, recv_tag, recv_size, _]) => Op::SendRecv {
                 to: self.rank(to)?,
                 send_tag: self.tag(send_tag)?,
                 send_size: self.size(send_size)?,
@@ -222,17 +248,17 @@ impl<'r, 'a> Lowering<'r, 'a> {
                 recv_tag: self.selector(recv_tag)?,
                 recv_size: self.size(recv_size)?,
             },
-            (Verb::Probe, [from, tag]) => Op::Probe { from: self.source(from)?, tag: self.selector(tag)? },
+            (Verb::Probe, [from, tag, _]) => Op::Probe { from: self.source(from)?, tag: self.selector(tag)? },
             (Verb::Wait, [Arg::All]) => Op::WaitAll,
             (Verb::Wait, [Arg::Names(names)]) => self.wait(names)?,
             (Verb::Test, [Arg::Name(name)]) => Op::Test(self.request(name)?),
-            (Verb::Barrier | Verb::IBarrier, []) => Op::Barrier { blocking },
-            (Verb::Bcast, [root, size]) => Op::Bcast { root: self.rank(root)?, size: self.size(size)? },
-            (Verb::Reduce, [root, size]) => Op::Reduce { root: self.rank(root)?, size: self.size(size)? },
-            (Verb::Gather, [root, size]) => Op::Gather { root: self.rank(root)?, size: self.size(size)? },
-            (Verb::AllReduce, [size]) => Op::AllReduce { size: self.size(size)? },
-            (Verb::AllGather, [size]) => Op::AllGather { size: self.size(size)? },
-            (Verb::AllToAll, [size]) => Op::AllToAll { size: self.size(size)? },
+            (Verb::Barrier | Verb::IBarrier, [_]) => Op::Barrier { blocking },
+            (Verb::Bcast, [root, size, _]) => Op::Bcast { root: self.rank(root)?, size: self.size(size)? },
+            (Verb::Reduce, [root, size, _]) => Op::Reduce { root: self.rank(root)?, size: self.size(size)? },
+            (Verb::Gather, [root, size, _]) => Op::Gather { root: self.rank(root)?, size: self.size(size)? },
+            (Verb::AllReduce, [size, _]) => Op::AllReduce { size: self.size(size)? },
+            (Verb::AllGather, [size, _]) => Op::AllGather { size: self.size(size)? },
+            (Verb::AllToAll, [size, _]) => Op::AllToAll { size: self.size(size)? },
             (Verb::Read, [Arg::Name(name)]) => Op::ReadBuf(self.buffer(name, 0)?),
             (Verb::Write, [Arg::Name(name)]) => Op::WriteBuf(self.buffer(name, 0)?),
             (_, [Arg::Name(window), args @ ..]) => {
@@ -392,8 +418,8 @@ impl<'r, 'a> Lowering<'r, 'a> {
     }
 
     fn rank(&mut self, arg: &Arg) -> Result<u32, LocatedProblem> {
-        let ranks = self.values.ranks();
-        self.value(arg, |value| value::rank(value, ranks))
+        let within = self.within.clone();
+        self.value(arg, |value| within.rank(value))
     }
 
     fn source(&mut self, arg: &Arg) -> Result<Source, LocatedProblem> {

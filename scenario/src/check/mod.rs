@@ -9,12 +9,15 @@
 
 mod blocks;
 mod collectives;
+mod communicators;
 mod declarations;
 mod lower;
 mod messages;
+mod places;
 mod programs;
 mod values;
 
+use self::communicators::Splits;
 use self::lower::Windows;
 use self::programs::File;
 use self::values::Values;
@@ -36,15 +39,16 @@ pub fn check(ast: &Ast, options: &Vocabulary) -> Result<Scenario, Error> {
     let numbers = line_numbers(ast);
     let scenario =
         declarations::read(ast, &numbers, options, &mut values, &mut faults).and_then(|mut scenario| {
-            names(ast, &scenario, &mut faults);
-            let blocks = blocks::count(ast, scenario.ranks, &mut values, &mut faults)?;
+            let splits = splits(ast, &numbers, &mut scenario, &mut values, &mut faults);
+            names(ast, &scenario, &values, &mut faults);
+            let blocks = blocks::count(ast, (scenario.ranks, splits.total()), &mut values, &mut faults)?;
             let file = File { ast, numbers: &numbers, blocks: &blocks, windows: &Windows::new(&scenario) };
             let collectives = programs::check(&file, scenario.ranks, &mut values, &mut faults);
             if faults.is_empty() {
                 collectives.complain(&mut faults);
             }
             if faults.is_empty() {
-                let programs = programs::build(&file, scenario.ranks, &mut values.again(), &mut faults);
+                let programs = programs::build(&file, splits, &mut values.again(), &mut faults);
                 scenario.programs = programs;
             }
             Some(scenario)
@@ -55,8 +59,27 @@ pub fn check(ast: &Ast, options: &Vocabulary) -> Result<Scenario, Error> {
     }
 }
 
-/// Reports unknown windows everywhere, even in statements that no rank executes.
-fn names(ast: &Ast, scenario: &Scenario, faults: &mut Faults) {
+/// Reads the communicators, in the order of the file: one may be made of another.
+fn splits(
+    ast: &Ast,
+    numbers: &[u32],
+    scenario: &mut Scenario,
+    values: &mut Values,
+    faults: &mut Faults,
+) -> Splits {
+    let mut splits = Splits::new(scenario.ranks);
+    for (line, &number) in ast.lines.iter().zip(numbers) {
+        if let Item::Split(split) = &line.item
+            && !faults.full()
+        {
+            splits.read(split, number, scenario, values, faults);
+        }
+    }
+    splits
+}
+
+/// Reports unknown windows and communicators everywhere, even in statements that no rank executes.
+fn names(ast: &Ast, scenario: &Scenario, values: &Values, faults: &mut Faults) {
     let windows = Windows::new(scenario);
     for line in &ast.lines {
         if faults.full() {
@@ -64,9 +87,12 @@ fn names(ast: &Ast, scenario: &Scenario, faults: &mut Faults) {
         }
         let Item::Statement(statement) = &line.item else { continue };
         for (slot, arg) in statement.verb.slots().iter().zip(&statement.args) {
-            if let (Holds::Window, Arg::Name(name)) = (slot.holds, arg)
-                && let Err((at, problem)) = windows.find(name)
-            {
+            let found = match (slot.holds, arg) {
+                (Holds::Window, Arg::Name(name)) => windows.find(name).map(|_| ()),
+                (Holds::Communicator, Arg::Name(name)) => values.communicators.find(name),
+                _ => Ok(()),
+            };
+            if let Err((at, problem)) = found {
                 faults.add(at, problem, None);
             }
         }

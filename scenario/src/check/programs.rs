@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use super::blocks::Blocks;
 use super::collectives::{Call, Collectives};
-use super::lower::{Rank, Windows};
+use super::communicators::Splits;
+use super::lower::{Lowered, Rank, Windows};
 use super::values::Values;
 use crate::ast::{Ast, Item, Statement};
 use crate::error::Faults;
-use crate::ids::RequestId;
 use crate::model::{Program, Step};
-use crate::op::Op;
 
 /// The results of earlier steps, before statements are checked.
 #[derive(Clone, Copy)]
@@ -36,7 +35,7 @@ pub(super) fn check(file: &File<'_>, ranks: u32, values: &mut Values, faults: &m
         if file.blocks.is_shared(rank) && !seen.insert(blocks) {
             continue;
         }
-        let called = |line: &StatementLine<'_>, (_, op)| Call::of(line.index, &op);
+        let called = |line: &StatementLine<'_>, Lowered { on, op, .. }| Call::of(line.index, on, &op);
         let (calls, _) = walk.program(rank, Vec::new(), called);
         found.add(file.ast, file.numbers, rank, &calls);
     }
@@ -46,23 +45,25 @@ pub(super) fn check(file: &File<'_>, ranks: u32, values: &mut Values, faults: &m
 /// Builds the program of every rank of a file that has been checked.
 pub(super) fn build(
     file: &File<'_>,
-    ranks: u32,
+    mut splits: Splits,
     values: &mut Values,
     faults: &mut Faults,
 ) -> Vec<Arc<Program>> {
+    let ranks = values.ranks();
     let mut by_blocks: HashMap<&[u32], Arc<Program>> = HashMap::new();
     let mut programs = Vec::with_capacity(ranks as usize);
     let mut walk = Walk { file, values, faults, wrong: HashSet::new() };
     for rank in 0..ranks {
-        let shared = file.blocks.is_shared(rank);
+        let shared = splits.is_empty() && file.blocks.is_shared(rank);
         if let Some(program) = by_blocks.get(file.blocks.of(rank)).filter(|_| shared) {
             programs.push(Arc::clone(program));
             continue;
         }
-        let steps = Vec::with_capacity(file.blocks.statements(rank));
-        let step = |line: &StatementLine<'_>, (bind, op)| {
+        let mut steps = splits.take(rank);
+        steps.reserve_exact(file.blocks.statements(rank));
+        let step = |line: &StatementLine<'_>, Lowered { bind, on, op }| {
             let label = line.statement.label.as_ref().map(|label| Arc::clone(&label.text));
-            Some(Step { line: file.numbers[line.index as usize], label, bind, op })
+            Some(Step { line: file.numbers[line.index as usize], label, bind, on, op })
         };
         let (steps, names) = walk.program(rank, steps, step);
         let program = Arc::new(names.into_program(steps));
@@ -97,7 +98,7 @@ impl<'a> Walk<'a, '_> {
         &mut self,
         rank: u32,
         mut list: Vec<T>,
-        keep: impl Fn(&StatementLine<'a>, (Option<RequestId>, Op)) -> Option<T>,
+        keep: impl Fn(&StatementLine<'a>, Lowered) -> Option<T>,
     ) -> (Vec<T>, Rank<'a>) {
         let File { ast, numbers, blocks, windows } = *self.file;
         self.values.set_me(Some(rank));

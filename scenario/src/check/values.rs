@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::ast::{Expr, Field, Group, Operator, Tree};
+use super::places::Declared;
+use crate::ast::{Expr, Field, Group, Local, Operator, Tree};
 use crate::limits::{ITEM_WORK, MEMORY_MAX, WORK_MAX};
 use crate::parse::LocatedProblem;
 use crate::problem::Problem;
@@ -21,6 +22,8 @@ pub(super) struct Values {
     room: Room,
     /// The entries of the largest table of names so far.
     entries_max: usize,
+    /// The communicators that are declared so far.
+    pub(super) communicators: Declared,
     /// Copies of trees that programs keep, by the place of the tree: one for all ranks.
     kept: HashMap<*const Tree, Arc<Tree>>,
 }
@@ -29,7 +32,15 @@ impl Values {
     /// For a file whose tree takes `memory` bytes.
     pub(super) fn new(memory: u64) -> Self {
         let (room, kept) = (Room::new(memory, MEMORY_MAX), HashMap::new());
-        Values { size: None, me: None, work: 0, room, entries_max: 0, kept }
+        Values {
+            size: None,
+            me: None,
+            work: 0,
+            room,
+            entries_max: 0,
+            communicators: Declared::default(),
+            kept,
+        }
     }
 
     /// For a second evaluation of a file that has passed.
@@ -84,6 +95,11 @@ impl Values {
         self.size.unwrap_or(0)
     }
 
+    /// This rank. In declarations, which are not of a rank, the first one.
+    pub(super) fn me_or_first(&self) -> u32 {
+        self.me.unwrap_or(0)
+    }
+
     /// This rank, if `tree` depends on it.
     pub(super) fn me_of(&self, tree: &Tree) -> Option<u32> {
         self.me.filter(|_| tree.uses_me())
@@ -131,6 +147,15 @@ impl Leaves for Values {
 
     fn size(&self) -> Result<i64, Problem> {
         self.size.map(i64::from).ok_or(Problem::SizeInRanks)
+    }
+
+    fn local(&self, local: Local, name: &str) -> Result<i64, Problem> {
+        let me = self.me.ok_or(Problem::CommunicatorOutsideProgram { local: local.name() })?;
+        let place = self.communicators.place(name, me)?;
+        Ok(match local {
+            Local::Me => place.me.into(),
+            Local::Size => place.size.into(),
+        })
     }
 
     /// No message is there yet.

@@ -1,10 +1,10 @@
 //! Lines that are not statements of a rank: declarations, `rank`, `repeat`, `end`.
 
 use super::cursor::{Cursor, Kind, LocatedProblem};
-use super::expression::{Quantity, expression, group};
+use super::expression::{NamesInside, Quantity, expression, group};
 use super::names::Names;
 use super::statement::end_of_line;
-use crate::ast::{Expr, Item, Name, Ranks, Setting, Value};
+use crate::ast::{Expr, Item, Name, Ranks, Setting, Split, Value};
 use crate::checks::Check;
 use crate::limits::ITEMS_MAX;
 use crate::problem::{Problem, clip, did_you_mean};
@@ -17,6 +17,7 @@ pub(crate) enum Keyword {
     Ranks,
     Nodes,
     Window,
+    Comm,
     Option,
     Expect,
     Rank,
@@ -25,11 +26,12 @@ pub(crate) enum Keyword {
 }
 
 impl Keyword {
-    pub(crate) const ALL: [Keyword; 9] = [
+    pub(crate) const ALL: [Keyword; 10] = [
         Keyword::Scenario,
         Keyword::Ranks,
         Keyword::Nodes,
         Keyword::Window,
+        Keyword::Comm,
         Keyword::Option,
         Keyword::Expect,
         Keyword::Rank,
@@ -43,6 +45,7 @@ impl Keyword {
             Keyword::Ranks => "ranks",
             Keyword::Nodes => "nodes",
             Keyword::Window => "window",
+            Keyword::Comm => "comm",
             Keyword::Option => "option",
             Keyword::Expect => "expect",
             Keyword::Rank => "rank",
@@ -77,17 +80,65 @@ pub(crate) fn line(
             cursor.take_list::<(Name, Expr)>(1)?;
             Item::Window(Box::new((name, size)))
         }
+        Keyword::Comm => {
+            cursor.take_list::<Split>(1)?;
+            Item::Split(Box::new(split(cursor, names)?))
+        }
         Keyword::Option => {
             cursor.take_list::<Setting>(1)?;
             Item::Setting(Box::new(setting(cursor, names)?))
         }
         Keyword::Expect => expect(cursor)?,
         Keyword::Rank => Item::Block(ranks(cursor)?),
-        Keyword::Repeat => Item::Repeat(expression(cursor, None, Quantity::Number, "a number of rounds")?),
+        Keyword::Repeat => {
+            let names = Some(NamesInside { names, received: false });
+            Item::Repeat(expression(cursor, names, Quantity::Number, "a number of rounds")?)
+        }
         Keyword::End => Item::End,
     };
-    end_of_line(cursor, &[], None)?;
+    let left_out: &[&str] = match &item {
+        Item::Split(split) => match (&split.key, &split.parent) {
+            (None, None) => &["key", "on"],
+            (Some(_), None) => &["on"],
+            (_, Some(_)) => &[],
+        },
+        _ => &[],
+    };
+    end_of_line(cursor, left_out, None)?;
     Ok(item)
+}
+
+/// `NAME = split color K [key K] [on PARENT]`.
+fn split(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Split, LocatedProblem> {
+    const USAGE: &str = "the line is `comm NAME = split color K [key K] [on NAME]`";
+    let name = names.name(cursor, "the name of a communicator")?;
+    let mark = cursor.peek();
+    if !cursor.eat('=') {
+        return Err(mark.unexpected("`= split color` and a color", Some(USAGE.to_owned())));
+    }
+    for (word, expected) in [("split", "`split color` and a color"), ("color", "`color` and a color")] {
+        let token = cursor.peek();
+        if !cursor.eat_word(word) {
+            let meant = match token.kind {
+                Kind::Word(found) => did_you_mean(found, [word]),
+                _ => None,
+            };
+            return Err(token.unexpected(expected, Some(meant.unwrap_or_else(|| USAGE.to_owned()))));
+        }
+    }
+    let number = |cursor: &mut Cursor<'_>, names: &mut Names, expected| {
+        expression(cursor, Some(NamesInside { names, received: false }), Quantity::Number, expected)
+    };
+    let color = number(cursor, names, "a color")?;
+    let key = match cursor.eat_word("key") {
+        true => Some(number(cursor, names, "a key")?),
+        false => None,
+    };
+    let parent = match cursor.eat_word("on") {
+        true => Some(names.name(cursor, "the name of a communicator")?),
+        false => None,
+    };
+    Ok(Split { name, color, key, parent })
 }
 
 /// `"TITLE"`; a `"` in it is written `\"`, a `\` is written `\\`.
@@ -121,12 +172,12 @@ fn title(cursor: &mut Cursor<'_>) -> Result<Box<str>, LocatedProblem> {
 }
 
 fn nodes(cursor: &mut Cursor<'_>) -> Result<Item, LocatedProblem> {
-    let mut groups = vec![group(cursor, "the ranks of a node, like [0 1]")?];
+    let mut groups = vec![group(cursor, None, "the ranks of a node, like [0 1]")?];
     while cursor.peek().kind != Kind::End {
         if groups.len() == ITEMS_MAX {
             return Err((cursor.peek().at, Problem::TooManyItems));
         }
-        groups.push(group(cursor, "the ranks of a node, like [0 1], or the end of the line")?);
+        groups.push(group(cursor, None, "the ranks of a node, like [0 1], or the end of the line")?);
     }
     Ok(Item::Nodes(groups.into_boxed_slice()))
 }

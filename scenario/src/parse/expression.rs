@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::cursor::{Cursor, Kind, LocatedProblem, Token};
 use super::names::Names;
-use crate::ast::{Expr, Field, Group, Operator, Tree};
+use crate::ast::{Expr, Field, Group, Local, Operator, Tree};
 use crate::limits::{ITEMS_MAX, NESTING_MAX, OPERANDS_MAX};
 use crate::problem::{Problem, clip, did_you_mean};
 use crate::span::Span;
@@ -43,11 +43,17 @@ impl Quantity {
     }
 }
 
-/// Parses one expression; `expected` names it in errors. `names` is given where `source(NAME)` and `tag(NAME)` are
-/// allowed.
+/// The names that an expression of a statement may use.
+pub(crate) struct NamesInside<'n> {
+    pub(crate) names: &'n mut Names,
+    /// Whether `source(NAME)` and `tag(NAME)` are allowed, not only `me(NAME)` and `size(NAME)`.
+    pub(crate) received: bool,
+}
+
+/// Parses one expression; `expected` names it in errors. `names` is given in statements.
 pub(crate) fn expression(
     cursor: &mut Cursor<'_>,
-    names: Option<&mut Names>,
+    names: Option<NamesInside<'_>>,
     quantity: Quantity,
     expected: &'static str,
 ) -> Result<Expr, LocatedProblem> {
@@ -55,7 +61,11 @@ pub(crate) fn expression(
 }
 
 /// Reads `[R...]`: items are separated by blanks or commas and contain no blanks.
-pub(crate) fn group(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Group, LocatedProblem> {
+pub(crate) fn group(
+    cursor: &mut Cursor<'_>,
+    mut names: Option<&mut Names>,
+    expected: &'static str,
+) -> Result<Group, LocatedProblem> {
     let open = cursor.peek();
     if !cursor.eat('[') {
         return Err(open.unexpected(expected, None));
@@ -77,14 +87,15 @@ pub(crate) fn group(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<G
         }
         let what = if items.is_empty() { "a rank or `]`" } else { "a rank" };
         cursor.take_item::<Expr>()?;
-        items.push(read(cursor, None, Quantity::Number, what, true)?);
+        let names = names.as_deref_mut().map(|names| NamesInside { names, received: false });
+        items.push(read(cursor, names, Quantity::Number, what, true)?);
         comma = cursor.eat(',');
     }
 }
 
 fn read(
     cursor: &mut Cursor<'_>,
-    names: Option<&mut Names>,
+    names: Option<NamesInside<'_>>,
     quantity: Quantity,
     expected: &'static str,
     tight: bool,
@@ -101,7 +112,7 @@ fn read(
 
 struct ExpressionReader<'c, 'a> {
     cursor: &'c mut Cursor<'a>,
-    names: Option<&'c mut Names>,
+    names: Option<NamesInside<'c>>,
     quantity: Quantity,
     expected: &'static str,
     /// Whether it is an item of a group, which ends at a blank.
@@ -197,6 +208,11 @@ impl<'a> ExpressionReader<'_, 'a> {
         {
             return self.received(field, token);
         }
+        if let Some(local) = Local::from_name(word)
+            && self.is_before_parenthesis()
+        {
+            return self.local(local, token);
+        }
         let tree = match word {
             "me" => Tree::Me,
             "size" => Tree::Size,
@@ -210,27 +226,34 @@ impl<'a> ExpressionReader<'_, 'a> {
         Ok(tree)
     }
 
-    /// Whether the next but one token is `(`.
+    /// Whether the next but one token is `(`. In a group, one behind a blank begins the next item.
     fn is_before_parenthesis(&self) -> bool {
         let mut ahead = self.cursor.clone();
         ahead.next();
-        ahead.peek().kind == Kind::Mark('(')
+        let next = ahead.peek();
+        next.kind == Kind::Mark('(') && !(self.tight && next.spaced)
     }
 
     /// `source(NAME)`, `tag(NAME)`.
     fn received(&mut self, field: Field, token: Token<'a>) -> Result<Tree, LocatedProblem> {
         self.cursor.next();
         self.cursor.next();
-        let Some(names) = self.names.as_deref_mut() else {
+        let Some(NamesInside { names, received: true }) = &mut self.names else {
             return Err((token.at, Problem::KnownTooLate { field: field.name() }));
         };
-        let name = names.name(self.cursor, "the name of a receive or a probe")?;
-        let close = self.cursor.peek();
-        if !self.cursor.eat(')') {
-            return Err(close.unexpected("`)`", None));
-        }
-        self.cursor.take_list::<Arc<str>>(1)?;
-        Ok(Tree::Received(field, Box::new(name.text)))
+        let name = name_in_parenthesis(self.cursor, names, "the name of a receive or a probe")?;
+        Ok(Tree::Received(field, name))
+    }
+
+    /// `me(NAME)`, `size(NAME)`.
+    fn local(&mut self, local: Local, token: Token<'a>) -> Result<Tree, LocatedProblem> {
+        self.cursor.next();
+        self.cursor.next();
+        let Some(NamesInside { names, .. }) = &mut self.names else {
+            return Err((token.at, Problem::CommunicatorOutsideProgram { local: local.name() }));
+        };
+        let name = name_in_parenthesis(self.cursor, names, "the name of a communicator")?;
+        Ok(Tree::Local(local, name))
     }
 
     fn number(&self, word: &str, at: Span) -> Result<Tree, LocatedProblem> {
@@ -280,6 +303,21 @@ impl<'a> ExpressionReader<'_, 'a> {
     }
 }
 
+/// Reads `NAME)`.
+fn name_in_parenthesis(
+    cursor: &mut Cursor<'_>,
+    names: &mut Names,
+    expected: &'static str,
+) -> Result<Box<Arc<str>>, LocatedProblem> {
+    let name = names.name(cursor, expected)?;
+    let close = cursor.peek();
+    if !cursor.eat(')') {
+        return Err(close.unexpected("`)`", None));
+    }
+    cursor.take_list::<Arc<str>>(1)?;
+    Ok(Box::new(name.text))
+}
+
 /// Fails unless `tree` is a time: `5us`, `me*5us`, `1ms+5us` are, `5` and `5us+1` are not.
 pub(crate) fn measure_time(tree: &Tree, at: Span) -> Result<(), LocatedProblem> {
     match is_time(tree) {
@@ -293,7 +331,7 @@ pub(crate) fn measure_time(tree: &Tree, at: Span) -> Result<(), LocatedProblem> 
 fn is_time(tree: &Tree) -> Option<bool> {
     match tree {
         Tree::Number(_, unit) => Some(unit.is_time()),
-        Tree::Me | Tree::Size | Tree::Received(..) => Some(false),
+        Tree::Me | Tree::Size | Tree::Received(..) | Tree::Local(..) => Some(false),
         Tree::Minus(inner) => is_time(inner),
         Tree::Parentheses(inner, Unit::None) => is_time(inner),
         Tree::Parentheses(inner, unit) => (!is_time(inner)?).then_some(unit.is_time()),

@@ -1,7 +1,7 @@
 //! Statements of a rank: label, request, keyword, and the content of its slots.
 
 use super::cursor::{Cursor, Kind, LocatedProblem, Token};
-use super::expression::{Quantity, expression, group};
+use super::expression::{NamesInside, Quantity, expression, group};
 use super::names::Names;
 use crate::ast::{Arg, Name, Statement};
 use crate::limits::ITEMS_MAX;
@@ -76,11 +76,11 @@ fn value(cursor: &mut Cursor<'_>, names: &mut Names, verb: Verb, slot: &Slot) ->
     let expected = slot.holds.expected();
     let token = cursor.peek();
     let quantity = match slot.holds {
-        Holds::Window | Holds::Buffer | Holds::Request => {
+        Holds::Window | Holds::Buffer | Holds::Request | Holds::Communicator => {
             return Ok(Arg::Name(names.name(cursor, expected)?));
         }
         Holds::Requests => return requests(cursor, names),
-        Holds::Group => return Ok(Arg::Group(group(cursor, expected)?)),
+        Holds::Group => return Ok(Arg::Group(group(cursor, Some(names), expected)?)),
         Holds::LockMode => return lock_mode(cursor),
         Holds::RankOrAny | Holds::TagOrAny if token.kind == Kind::Word("any") => {
             cursor.next();
@@ -90,7 +90,7 @@ fn value(cursor: &mut Cursor<'_>, names: &mut Names, verb: Verb, slot: &Slot) ->
         Holds::Size => Quantity::Size,
         Holds::Time => Quantity::Time,
     };
-    let names = verb.defers().then_some(names);
+    let names = Some(NamesInside { names, received: verb.defers() });
     Ok(Arg::Expr(expression(cursor, names, quantity, expected)?))
 }
 
@@ -155,8 +155,9 @@ pub(crate) fn end_of_line(
         Kind::Word(word) => word,
         _ => "",
     };
-    let mut expected: String = left_out.iter().map(|word| format!("`{word}` or ")).collect();
-    expected += "the end of the line";
+    let words: Vec<String> = left_out.iter().map(|word| format!("`{word}`")).collect();
+    let or = if words.is_empty() { "" } else { " or " };
+    let expected = format!("{}{or}the end of the line", words.join(", "));
     let help = if Unit::from_name(word).is_some() {
         Some(format!("a unit stands behind its number without a blank, as in `4{word}`"))
     } else {

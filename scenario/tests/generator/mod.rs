@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use carrousel_scenario::ast::{
-    Arg, Ast, Expr, Field, Group, Item, Line, Name, Operator, Ranks, Setting, Statement, Tree, Value,
+    Arg, Ast, Expr, Field, Group, Item, Line, Local, Name, Operator, Ranks, Setting, Split, Statement, Tree,
+    Value,
 };
 use carrousel_scenario::units::Unit;
 use carrousel_scenario::verb::{Holds, Slot, Verb};
@@ -48,6 +49,13 @@ pub(crate) fn any_word() -> impl Strategy<Value = String> {
         "(",
         ")",
         "source",
+        "comm",
+        "comm c = split color me%2 key -me",
+        "split",
+        "color",
+        "on c",
+        "me(c)",
+        "size(c)",
         "source(r)",
         "tag(r)",
         "r",
@@ -91,13 +99,26 @@ fn window() -> impl Strategy<Value = Name> {
     select(vec!["w", "v"]).prop_map(|text| Name { text: text.into(), at: Span::default() })
 }
 
+/// Names that half of the files declare.
+fn communicator() -> impl Strategy<Value = Name> {
+    select(vec!["c", "d"]).prop_map(|text| Name { text: text.into(), at: Span::default() })
+}
+
 /// The units that a number may have, and whether messages may be asked for.
 fn tree(units: &'static [Unit], received: bool) -> BoxedStrategy<Tree> {
+    tree_of(units, received, false)
+}
+
+/// The same, and whether numbers of communicators may be asked for.
+fn tree_of(units: &'static [Unit], received: bool, local: bool) -> BoxedStrategy<Tree> {
+    let number = (select(vec![Local::Me, Local::Size]), communicator())
+        .prop_map(|(local, name)| Tree::Local(local, Box::new(name.text)));
     let field = select(vec![Field::Source, Field::Tag]);
     let message =
         (field, received_name()).prop_map(|(field, name)| Tree::Received(field, Box::new(name.text)));
     let leaf = prop_oneof![
         u32::from(received) * 2 => message,
+        u32::from(local) => number,
         4 => (0_u64..4, select(units)).prop_map(|(value, unit)| Tree::Number(value, unit)),
         1 => any::<u32>().prop_map(|value| Tree::Number(value.into(), Unit::None)),
         2 => Just(Tree::Me),
@@ -125,11 +146,12 @@ fn tree(units: &'static [Unit], received: bool) -> BoxedStrategy<Tree> {
 }
 
 fn expr(units: &'static [Unit]) -> impl Strategy<Value = Expr> {
-    expr_of(units, false)
+    tree(units, false).prop_map(|tree| Expr { at: Span::default(), tree })
 }
 
+/// Of a statement, or of a split.
 fn expr_of(units: &'static [Unit], received: bool) -> impl Strategy<Value = Expr> {
-    tree(units, received).prop_map(|tree| Expr { at: Span::default(), tree })
+    tree_of(units, received, true).prop_map(|tree| Expr { at: Span::default(), tree })
 }
 
 /// Names that `with_messages` binds.
@@ -145,10 +167,10 @@ fn with_messages() -> Vec<Item> {
     };
     let size = Expr { at: Span::default(), tree: Tree::Number(8, Unit::None) };
     vec![
-        bound("r", Verb::Recv, vec![Arg::Any, Arg::Any, Arg::Expr(size.clone()), Arg::Absent]),
-        bound("q", Verb::IRecv, vec![Arg::Any, Arg::Any, Arg::Expr(size), Arg::Absent]),
+        bound("r", Verb::Recv, vec![Arg::Any, Arg::Any, Arg::Expr(size.clone()), Arg::Absent, Arg::Absent]),
+        bound("q", Verb::IRecv, vec![Arg::Any, Arg::Any, Arg::Expr(size), Arg::Absent, Arg::Absent]),
         Item::Statement(Statement { label: None, bind: None, verb: Verb::Wait, args: [Arg::All].into() }),
-        bound("p", Verb::Probe, vec![Arg::Any, Arg::Any]),
+        bound("p", Verb::Probe, vec![Arg::Any, Arg::Any, Arg::Absent]),
     ]
 }
 
@@ -172,13 +194,13 @@ fn time() -> impl Strategy<Value = Expr> {
 
 /// Few ranks, so that many files are right.
 fn rank() -> impl Strategy<Value = Expr> {
-    rank_of(false)
+    few_or(expr(PLAIN))
 }
 
-fn rank_of(received: bool) -> impl Strategy<Value = Expr> {
+fn few_or(other: impl Strategy<Value = Expr>) -> impl Strategy<Value = Expr> {
     prop_oneof![
         6 => (0_u64..3).prop_map(|rank| Expr { at: Span::default(), tree: Tree::Number(rank, Unit::None) }),
-        1 => expr_of(PLAIN, received),
+        1 => other,
     ]
 }
 
@@ -187,9 +209,11 @@ fn group() -> impl Strategy<Value = Group> {
 }
 
 fn arg(slot: Slot, received: bool) -> BoxedStrategy<Arg> {
-    let (rank, expr) = (move || rank_of(received), move |units| expr_of(units, received));
+    let expr = move |units| expr_of(units, received);
+    let rank = move || few_or(expr(PLAIN));
     let present = match slot.holds {
         Holds::Window => window().prop_map(Arg::Name).boxed(),
+        Holds::Communicator => communicator().prop_map(Arg::Name).boxed(),
         Holds::Buffer | Holds::Request => name().prop_map(Arg::Name).boxed(),
         Holds::Rank => rank().prop_map(Arg::Expr).boxed(),
         Holds::RankOrAny => prop_oneof![rank().prop_map(Arg::Expr), Just(Arg::Any)].boxed(),
@@ -250,10 +274,17 @@ fn declaration() -> impl Strategy<Value = Item> {
         "[ -~é]{0,8}".prop_map(|title| Item::Title(title.into())),
         vec(group(), 1..3).prop_map(|groups| Item::Nodes(groups.into())),
         (name(), expr(SIZES)).prop_map(|window| Item::Window(Box::new(window))),
+        split().prop_map(|split| Item::Split(Box::new(split))),
         (option::of(name()), name(), value)
             .prop_map(|(window, name, value)| Item::Setting(Box::new(Setting { window, name, value }))),
         select(Check::ALL.to_vec()).prop_map(Item::Expect),
     ]
+}
+
+fn split() -> impl Strategy<Value = Split> {
+    let number = || expr_of(PLAIN, false);
+    (communicator(), number(), option::of(number()), option::of(communicator()))
+        .prop_map(|(name, color, key, parent)| Split { name, color, key, parent })
 }
 
 fn comment() -> impl Strategy<Value = String> {
@@ -278,7 +309,15 @@ pub(crate) fn any_ast() -> impl Strategy<Value = Ast> {
         let name = Name { text: text.into(), at: Span::default() };
         Item::Window(Box::new((name, number(1 << 40))))
     };
-    let head = vec![Item::Ranks(number(3)), window("w"), window("v")];
+    let split = move |text: &str, color: Tree| {
+        let name = Name { text: text.into(), at: Span::default() };
+        let color = Expr { at: Span::default(), tree: color };
+        Item::Split(Box::new(Split { name, color, key: None, parent: None }))
+    };
+    let minus_me = Tree::Minus(Box::new(Tree::Me));
+    let communicators = [split("c", Tree::Number(0, Unit::None)), split("d", minus_me)];
+    let mut head = vec![Item::Ranks(number(3)), window("w"), window("v")];
+    head.extend(communicators);
     let declarations = prop_oneof![Just(head.clone()), vec(declaration(), 0..4)];
     let blocks = vec((ranks(), any::<bool>(), body()), 0..4);
     let extras = vec((option::weighted(0.2, remark()), option::weighted(0.2, comment())), 64);

@@ -5,6 +5,7 @@ use super::names::{Names, bytes};
 use crate::network::Message;
 use crate::program::{Act, Ordinal, Start};
 use crate::violation::ViolationKind;
+use carrousel_rank::Communicator;
 
 /// A violation in words.
 pub(super) struct Diagnosis {
@@ -48,7 +49,9 @@ pub(super) fn diagnosis(names: &Names<'_>, execution: &Execution, kind: Violatio
         ViolationKind::Leak { at, request } => say.leak(at, request),
         ViolationKind::Unmatched { at, message } => say.unmatched(at, message),
         ViolationKind::TooLongInCollective { at, request } => say.too_long_in_collective(at, request),
-        ViolationKind::UnmatchedOfCollective { at, from } => say.unmatched_of_collective(at, from),
+        ViolationKind::UnmatchedOfCollective { at, from, communicator } => {
+            say.unmatched_of_collective(at, from, communicator)
+        }
     }
 }
 
@@ -240,8 +243,8 @@ impl Diagnoser<'_> {
         }
     }
 
-    fn unmatched_of_collective(&self, at: u16, from: u16) -> Diagnosis {
-        let name = self.names.collective(from);
+    fn unmatched_of_collective(&self, at: u16, from: u16, communicator: Communicator) -> Diagnosis {
+        let name = self.names.collective(from, communicator);
         Diagnosis {
             summary: format!(
                 "All ranks can end their programs while a message of rank {from}'s {name} is at rank {at}, which has \

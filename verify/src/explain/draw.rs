@@ -120,7 +120,7 @@ impl Pen<'_> {
             InFlight::Packet(packet, _) | InFlight::Notice(packet)
                 if sent.channel.context.is_collective() =>
             {
-                let name = self.names.collective(sent.channel.peer);
+                let name = self.names.collective(sent.channel.peer, sent.channel.context.communicator());
                 match packet {
                     Packet::Eager { len: 0, .. } => (name.to_owned(), ArrowKind::Control),
                     Packet::Eager { .. } => (name.to_owned(), ArrowKind::Data),

@@ -119,8 +119,8 @@ impl Narrator<'_> {
                 [ordinal] => of(ordinal),
                 _ => None,
             },
-            Act::Probe { sought: Sought::Known(Source::Rank(from), _), .. } => Some(from.0),
-            Act::Probe { .. } | Act::Compute(_) | Act::Touch { .. } => None,
+            Act::Probe { sought: Sought::Known(_, Source::Rank(from), _), .. } => Some(from.0),
+            Act::Probe { .. } | Act::Compute(_) | Act::Touch { .. } | Act::Define(_) => None,
         }
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::later::fault;
 use crate::network::Message;
-use crate::program::{Act, Job, Ordinal, Program, Sought, Start};
+use crate::program::{Act, Job, Ordinal, Program, Sought, Start, Step};
 use crate::state::{Hashed, Proc, State};
-use carrousel_rank::{Kind, Protocol, Source, TagSelector, mpi};
-use carrousel_scenario::{Received, RequestId, Scenario, units};
+use carrousel_rank::{Communicator, Kind, Protocol, Source, TagSelector, mpi};
+use carrousel_scenario::{Op, Received, RequestId, Scenario, units};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -100,6 +100,22 @@ impl<'a> Names<'a> {
         Some(step.line).filter(|line| *line > 0)
     }
 
+    /// ``on `rows` ``, or `on all ranks`: a communicator of a rank.
+    pub(super) fn on(&self, rank: u16, communicator: Communicator) -> String {
+        if communicator == Communicator::WORLD {
+            return "on all ranks".to_owned();
+        }
+        let lines = self.program(rank).into_iter().flat_map(|program| &program.steps);
+        let defines = |step: &&Step| step.act == Act::Define(communicator);
+        let line = lines.filter(defines).map(|step| step.line).next();
+        let all = self.source.map_or(&[][..], |source| &source.communicators);
+        let name = all.iter().find(|one| Some(one.line) == line).map(|one| &one.name);
+        name.map_or_else(
+            || format!("on communicator {}", communicator.index()),
+            |name| format!("on `{name}`"),
+        )
+    }
+
     /// Whether lines are of a scenario that the reader knows.
     pub(super) fn has_lines(&self) -> bool {
         self.source.is_some()
@@ -127,18 +143,28 @@ impl<'a> Names<'a> {
         format!("{letter}{ordinal}")
     }
 
-    /// What a rank's collectives are called: by their name if they are all of one kind.
-    pub(super) fn collective(&self, rank: u16) -> &'static str {
-        let kind = |start: &Start| match *start {
-            Start::Collective { kind, .. } => Some(kind),
+    /// What a rank's collectives in a communicator are called: by their name if they are all of one kind.
+    pub(super) fn collective(&self, rank: u16, communicator: Communicator) -> &'static str {
+        let starts = self.program(rank).into_iter().flat_map(|program| (0..).zip(&program.starts));
+        let mut names = starts.filter_map(|(ordinal, start)| match *start {
+            Start::Collective { kind, communicator: other, .. } if other == communicator => {
+                Some(self.kind(rank, ordinal, kind))
+            }
             _ => None,
-        };
-        let mut kinds =
-            self.program(rank).into_iter().flat_map(|program| program.starts.iter().filter_map(kind));
-        match kinds.next() {
-            Some(first) if kinds.all(|kind| kind == first) => first.name(),
+        });
+        match names.next() {
+            Some(first) if names.all(|name| name == first) => first,
             _ => "collective",
         }
+    }
+
+    /// The kind of a collective: `split` if the ranks tell each other color and key by it.
+    fn kind(&self, rank: u16, ordinal: Ordinal, kind: Kind) -> &'static str {
+        let line = self.step_of(rank, ordinal).and_then(|pc| self.line(rank, pc));
+        let program = self.source.and_then(|source| source.programs.get(usize::from(rank)));
+        // Splits are the first statements of a rank.
+        let mut splits = program.into_iter().flat_map(|it| &it.steps).take_while(|step| is_split(step));
+        if splits.any(|step| Some(step.line) == line) { "split" } else { kind.name() }
     }
 
     /// `send (line 4)`, `receive r1`.
@@ -146,7 +172,7 @@ impl<'a> Names<'a> {
         let kind = match self.start(rank, ordinal) {
             Some(Start::Send { .. }) => "send",
             Some(Start::Receive { .. }) => "receive",
-            Some(Start::Collective { kind, .. }) => kind.name(),
+            Some(Start::Collective { kind, .. }) => self.kind(rank, ordinal, *kind),
             Some(Start::Later(_)) | None => "request",
         };
         self.with_tag(kind, rank, ordinal)
@@ -237,7 +263,8 @@ impl<'a> Names<'a> {
             }
             Act::Wait(ordinals) => format!("wait{}", list(ordinals)),
             Act::Test(ordinal) => format!("test {}", self.short(rank, *ordinal)),
-            Act::Probe { sought: Sought::Known(source, tag), .. } => {
+            Act::Define(communicator) => format!("comm {}", communicator.index()),
+            Act::Probe { sought: Sought::Known(_, source, tag), .. } => {
                 format!("probe from {} tag {}", source_text(*source), tag_text(*tag))
             }
             Act::Probe { sought: Sought::Later(_), .. } => "probe".to_owned(),
@@ -307,6 +334,10 @@ fn rounds(program: &Program) -> Vec<(usize, Option<u32>)> {
     starts.into_iter().map(|(pc, key, time)| (pc, (times.get(&key) > Some(&1)).then_some(time))).collect()
 }
 
+fn is_split(step: &carrousel_scenario::Step) -> bool {
+    matches!(step.op, Op::Split { .. })
+}
+
 fn spell_start(start: &Start) -> String {
     match *start {
         Start::Send { to, tag, len, synchronous, .. } => {
@@ -319,7 +350,7 @@ fn spell_start(start: &Start) -> String {
         Start::Collective { kind: Kind::Barrier, .. } => "ibarrier".to_owned(),
         // It has not begun.
         Start::Later(_) => "request".to_owned(),
-        Start::Collective { kind, root, len } => {
+        Start::Collective { kind, root, len, .. } => {
             let rooted = matches!(kind, Kind::Broadcast | Kind::Reduce | Kind::Gather);
             let root = if rooted { format!(" root {root}") } else { String::new() };
             format!("{}{root} size {}", kind.name(), units::size(len))

@@ -74,6 +74,7 @@ impl Narrator<'_> {
             Some(Act::Probe { .. }) => deeds.push("finds a message".to_owned()),
             Some(Act::Claim(_)) => deeds.push("claims a message".to_owned()),
             Some(Act::ReceiveClaimed(_) | Act::Discard(_)) => {}
+            Some(Act::Define(_)) => deeds.push("has its communicator".to_owned()),
             Some(Act::Cancel(_) | Act::Touch { .. } | Act::Compute(_)) | None => {}
         }
         if let (Some(last), false) = (deeds.last_mut(), step.learnt.is_empty()) {
@@ -167,7 +168,8 @@ impl Narrator<'_> {
         let name = packet.name();
         let (at, peer) = (sent.channel.at, sent.channel.peer);
         if sent.channel.context.is_collective() {
-            return format!("rank {peer}'s {} message{}", self.names.collective(peer), in_brackets(packet));
+            let name = self.names.collective(peer, sent.channel.context.communicator());
+            return format!("rank {peer}'s {name} message{}", in_brackets(packet));
         }
         let receive_of = |rank: u16, rtr: RtrId| {
             let receive = self.execution.ordinal(rank, rtr.receive);
@@ -262,7 +264,7 @@ impl Narrator<'_> {
             }
             InFlight::Packet(packet, _) | InFlight::Notice(packet) => match packet {
                 _ if sent.channel.context.is_collective() => {
-                    let name = self.names.collective(step.at);
+                    let name = self.names.collective(step.at, sent.channel.context.communicator());
                     format!("sends its {name} message to rank {to}{}", in_brackets(&packet))
                 }
                 Packet::Eager { .. } => format!("sends the data to rank {to} (EAGER)"),

@@ -7,7 +7,7 @@ use crate::later::sought;
 use crate::network::{Channel, ChannelKind, Message};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::Proc;
-use carrousel_rank::{Call, Context, Explore, Protocol, Source};
+use carrousel_rank::{Call, Explore, Pattern, Protocol, Source};
 use std::collections::HashSet;
 
 /// Up to so many nodes are compared one by one.
@@ -80,7 +80,7 @@ impl<P: Protocol> View<'_, P> {
                     }
                 }
                 // Packets that the peer's end sends back.
-                if !self.has_arrivals(at, peer, ChannelKind::Back) {
+                if self.lacks_arrivals(at, peer, ChannelKind::Back) {
                     need(self.receive_end(peer, at));
                     if self.will_receive(peer, at) {
                         need(self.before_next(peer, Flow::From(at)));
@@ -127,8 +127,7 @@ impl<P: Protocol> View<'_, P> {
                     need(Node::ReceiveEnds(at));
                 }
                 for peer in (0..self.ranks()).filter(|peer| *peer != at) {
-                    let last = self.facts.rank(peer).collectives.last();
-                    if self.is_before(peer, last.map(|(step, _)| *step)) {
+                    if self.is_before(peer, self.facts.rank(peer).last_collective) {
                         need(Node::Step(peer));
                     }
                     need(Node::Collective(peer));
@@ -219,7 +218,7 @@ impl<P: Protocol> View<'_, P> {
                 }
                 // A cancelled request completes without any arrival.
                 Act::Claim(_) | Act::ReceiveClaimed(_) | Act::Discard(_) | Act::Cancel(_) => break,
-                Act::Test(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) => {}
+                Act::Test(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) | Act::Define(_) => {}
             }
         }
         found.unwrap_or(Node::Step(rank))
@@ -272,9 +271,9 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    /// A node that could send a message from `peer` to `at`, if none is in flight.
+    /// A node that could send a message from `peer` to `at`, if in some communicator none is in flight.
     fn needs_messages(&self, at: u16, peer: u16, need: &mut dyn FnMut(Node)) {
-        if !self.has_arrivals(at, peer, ChannelKind::Forward) {
+        if self.lacks_arrivals(at, peer, ChannelKind::Forward) {
             if self.will_send(peer, at) {
                 need(self.before_next(peer, Flow::To(at)));
             }
@@ -304,8 +303,10 @@ impl<P: Protocol> View<'_, P> {
             Act::Probe { sought: what, .. } => {
                 let program = self.model.program(self.state.job, rank);
                 match sought(program, &self.state.procs[usize::from(rank)], *what) {
-                    Some((Source::Rank(from), _)) => need(self.receive_end(rank, from.0 as u16)),
-                    Some((Source::Any, _)) => need(Node::ReceiveEnds(rank)),
+                    Some(Pattern { source: Source::Rank(from), .. }) => {
+                        need(self.receive_end(rank, from.0 as u16));
+                    }
+                    Some(Pattern { source: Source::Any, .. }) => need(Node::ReceiveEnds(rank)),
                     None => {}
                 }
             }
@@ -313,10 +314,21 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    /// Whether an item in flight comes out at `at`.
+    /// Whether an item in flight comes out at `at`, in some communicator.
     fn has_arrivals(&self, at: u16, peer: u16, kind: ChannelKind) -> bool {
-        let channel = Channel { at, peer, context: Context::MESSAGES, kind };
-        self.state.network.has(channel)
+        self.channels(at, peer, kind).any(|channel| self.state.network.has(channel))
+    }
+
+    /// Whether in some communicator no item in flight comes out at `at`: one may be sent there, and is not possible
+    /// yet.
+    fn lacks_arrivals(&self, at: u16, peer: u16, kind: ChannelKind) -> bool {
+        !self.channels(at, peer, kind).all(|channel| self.state.network.has(channel))
+    }
+
+    /// The channels of the messages that two ranks may exchange.
+    fn channels(&self, at: u16, peer: u16, kind: ChannelKind) -> impl Iterator<Item = Channel> {
+        let communicators = self.model.program(self.state.job, at).shared_with(peer);
+        communicators.map(move |it| Channel { at, peer, context: it.messages(), kind })
     }
 
     fn possible(&self, nodes: &Nodes) -> Vec<Action> {
@@ -329,7 +341,7 @@ impl<P: Protocol> View<'_, P> {
         for (channel, _) in self.state.network.heads() {
             // A rank whose last receive from any source has its message is named jointly by that.
             let jointly = match channel.kind {
-                ChannelKind::Forward | ChannelKind::Read(_) if channel.context == Context::MESSAGES => {
+                ChannelKind::Forward | ChannelKind::Read(_) if !channel.context.is_collective() => {
                     nodes.contains(&Node::ReceiveEnds(channel.at))
                 }
                 _ => false,

@@ -5,7 +5,7 @@
 //! renamings are used that keep them: the bits of all tags change places, or some of them their values.
 
 use crate::program::{Act, Job, Ordinal, Program, Start};
-use carrousel_rank::{Options, RankId, Source, Speculation, TagSelector, mpi};
+use carrousel_rank::{Communicator, Options, RankId, Source, Speculation, TagSelector, mpi};
 use std::sync::Arc;
 
 /// Messages up to this size are eager in the suites; the sizes used are 1, 2 and 3 bytes.
@@ -244,14 +244,15 @@ fn program(words: &[Word]) -> Program {
     for word in words {
         // A buffer of its own for each request: buffers are the program's business, not the protocol's.
         let buffer = program.starts.len() as u16;
-        let line = 0;
+        let (line, communicator) = (0, Communicator::WORLD);
         match *word {
             Word::Send { to, kind: SendKind { tag, len } } => {
-                open.push(program.start(line, Start::Send { to, tag, len, synchronous: false, buffer }));
+                let send = Start::Send { to, tag, communicator, len, synchronous: false, buffer };
+                open.push(program.start(line, send));
             }
             Word::Receive(ReceiveKind { from, tag, len }) | Word::Claim(ReceiveKind { from, tag, len }) => {
                 let from = from.map_or(Source::Any, |from| Source::Rank(RankId(from)));
-                let start = Start::Receive { from, tag: tag.selector(), len, buffer };
+                let start = Start::Receive { from, tag: tag.selector(), communicator, len, buffer };
                 let claims = matches!(word, Word::Claim(_));
                 open.push(if claims { program.claim(line, start) } else { program.start(line, start) });
             }

@@ -2,29 +2,29 @@
 //! others would send, receive or enter.
 
 use crate::explain::names::{Names, ranks};
-use crate::program::{Act, Later, Start};
+use crate::program::{Act, Later, Program, Start};
 use crate::state::State;
-use carrousel_rank::{Protocol, RankId, Source, TagSelector, mpi};
+use carrousel_rank::{Communicator, Protocol, RankId, Source, TagSelector, mpi};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 /// The statements that ranks have not reached, by what others wait for: the first such step of each rank.
 pub(super) struct Ahead {
-    /// By receiver, tag and sender; under no tag, whatever the tag is.
-    sends: BTreeMap<(u16, Option<u32>, u16), usize>,
-    /// By receiver and sender: sends whose tag is known only at run time.
-    sends_of_any_tag: BTreeMap<(u16, u16), usize>,
+    /// By receiver, communicator, tag and sender; under no tag, whatever the tag is.
+    sends: BTreeMap<(u16, Communicator, Option<u32>, u16), usize>,
+    /// By receiver, communicator and sender: sends whose tag is known only at run time.
+    sends_of_any_tag: BTreeMap<(u16, Communicator, u16), usize>,
     /// By sender: sends whose receiver is known only at run time.
     sends_to_any: BTreeMap<u16, usize>,
     /// The ranks of these.
     senders_to_any: Ranks,
-    /// By receiver, source and tag; nothing stands for any.
-    receives: HashMap<(u16, Option<u32>, Option<u32>), usize>,
-    /// How many collectives each rank has entered, and has in all.
-    collectives: Vec<(usize, usize)>,
-    /// By number of a collective, from 1: the ranks that have not entered it.
-    missing: RefCell<HashMap<usize, Rc<Missing>>>,
+    /// By receiver, communicator, source and tag; nothing stands for any.
+    receives: HashMap<(u16, Communicator, Option<u32>, Option<u32>), usize>,
+    /// By rank: how many collectives of a communicator it has entered, and has in all.
+    collectives: Vec<BTreeMap<Communicator, (usize, usize)>>,
+    /// By communicator, its first member, and number of a collective, from 1: the members that have not entered it.
+    missing: RefCell<HashMap<(Communicator, u16, usize), Rc<Missing>>>,
 }
 
 /// Some ranks, and their names in a sentence.
@@ -39,7 +39,10 @@ impl Ranks {
     }
 }
 
-/// The ranks that have not entered a collective.
+/// The communicator and the tag of a message that is waited for.
+pub(super) type Wanted = (Communicator, TagSelector);
+
+/// The members that have not entered a collective.
 pub(super) struct Missing {
     pub(super) all: Ranks,
     /// Ranks that have finished.
@@ -63,15 +66,16 @@ impl Ahead {
         };
         for (rank, proc) in state.ranks() {
             let Some(program) = names.program(rank) else { continue };
-            let (mut entered, mut in_all) = (0, 0);
+            let mut collectives: BTreeMap<Communicator, (usize, usize)> = BTreeMap::new();
             for (pc, step) in program.steps.iter().enumerate() {
                 let Act::Start(ordinal) = step.act else { continue };
                 let start = program.starts.get(usize::from(ordinal));
                 let is_ahead = pc >= usize::from(proc.pc);
                 match start {
-                    Some(Start::Collective { .. }) => {
-                        in_all += 1;
-                        entered += usize::from(!is_ahead);
+                    Some(Start::Collective { communicator, .. }) => {
+                        let (entered, in_all) = collectives.entry(*communicator).or_default();
+                        *in_all += 1;
+                        *entered += usize::from(!is_ahead);
                     }
                     Some(Start::Later(index)) if is_ahead => {
                         if let Some(later) = program.later.get(usize::from(*index)) {
@@ -82,7 +86,7 @@ impl Ahead {
                     _ => {}
                 }
             }
-            ahead.collectives.push((entered, in_all));
+            ahead.collectives.push(collectives);
         }
         ahead.senders_to_any = Ranks::new(ahead.sends_to_any.keys().copied().collect());
         ahead
@@ -90,12 +94,13 @@ impl Ahead {
 
     fn start(&mut self, rank: u16, pc: usize, start: &Start) {
         match *start {
-            Start::Send { to, tag, .. } => {
-                self.sends.entry((to as u16, Some(tag), rank)).or_insert(pc);
-                self.sends.entry((to as u16, None, rank)).or_insert(pc);
+            Start::Send { to, tag, communicator, .. } => {
+                self.sends.entry((to as u16, communicator, Some(tag), rank)).or_insert(pc);
+                self.sends.entry((to as u16, communicator, None, rank)).or_insert(pc);
             }
-            Start::Receive { from, tag, .. } => {
-                self.receives.entry((rank, rank_of(from), mpi::named(tag))).or_insert(pc);
+            Start::Receive { from, tag, communicator, .. } => {
+                let key = (rank, communicator, rank_of(from), mpi::named(tag));
+                self.receives.entry(key).or_insert(pc);
             }
             Start::Collective { .. } | Start::Later(_) => {}
         }
@@ -103,28 +108,32 @@ impl Ahead {
 
     /// A statement with values that are not known yet may be the one that is waited for.
     fn later(&mut self, rank: u16, pc: usize, later: &Later) {
+        let communicator = later.deferred.communicator();
         match (later.sends, later.to()) {
-            (true, Some(to)) => _ = self.sends_of_any_tag.entry((to as u16, rank)).or_insert(pc),
+            (true, Some(to)) => {
+                self.sends_of_any_tag.entry((to as u16, communicator, rank)).or_insert(pc);
+            }
             (true, None) => _ = self.sends_to_any.entry(rank).or_insert(pc),
             (false, _) => {
                 let from = later.from().and_then(rank_of);
-                self.receives.entry((rank, from, None)).or_insert(pc);
+                self.receives.entry((rank, communicator, from, None)).or_insert(pc);
             }
         }
     }
 
     /// The next step of a rank that may send another one such a message.
-    pub(super) fn send(&self, from: u16, to: u16, tag: TagSelector) -> Option<usize> {
-        let known = self.sends.get(&(to, mpi::named(tag), from));
-        let others = [self.sends_of_any_tag.get(&(to, from)), self.sends_to_any.get(&from)];
+    pub(super) fn send(&self, from: u16, to: u16, (communicator, tag): Wanted) -> Option<usize> {
+        let known = self.sends.get(&(to, communicator, mpi::named(tag), from));
+        let others = [self.sends_of_any_tag.get(&(to, communicator, from)), self.sends_to_any.get(&from)];
         others.into_iter().chain([known]).flatten().min().copied()
     }
 
     /// The ranks that may send a rank such a message: some ranks of its own, or all of those that may send to any.
-    pub(super) fn senders(&self, to: u16, tag: TagSelector) -> (Vec<u16>, &Ranks) {
-        let tag = mpi::named(tag);
-        let known = self.sends.range((to, tag, 0)..=(to, tag, u16::MAX)).map(|((.., from), _)| *from);
-        let of_any_tag = self.sends_of_any_tag.range((to, 0)..=(to, u16::MAX)).map(|((_, from), _)| *from);
+    pub(super) fn senders(&self, to: u16, (communicator, tag): Wanted) -> (Vec<u16>, &Ranks) {
+        let key = |from| (to, communicator, mpi::named(tag), from);
+        let known = self.sends.range(key(0)..=key(u16::MAX)).map(|((.., from), _)| *from);
+        let key = |from| (to, communicator, from);
+        let of_any_tag = self.sends_of_any_tag.range(key(0)..=key(u16::MAX)).map(|((.., from), _)| *from);
         let mut own: Vec<u16> = known.chain(of_any_tag).collect();
         own.sort_unstable();
         own.dedup();
@@ -133,19 +142,35 @@ impl Ahead {
     }
 
     /// The next step of a rank that may receive a message of this source with this tag.
-    pub(super) fn receive(&self, rank: u16, from: RankId, tag: u32) -> Option<usize> {
+    pub(super) fn receive(
+        &self,
+        rank: u16,
+        from: RankId,
+        (communicator, tag): (Communicator, u32),
+    ) -> Option<usize> {
         let sources = [Some(from.0), None].into_iter();
-        let keys = sources.flat_map(|from| [Some(tag), None].map(|tag| (rank, from, tag)));
+        let keys = sources.flat_map(|from| [Some(tag), None].map(|tag| (rank, communicator, from, tag)));
         keys.filter_map(|key| self.receives.get(&key)).min().copied()
     }
 
-    /// The ranks that have not entered the collective of this number.
-    pub(super) fn missing(&self, number: usize, is_finished: impl Fn(u16) -> bool) -> Rc<Missing> {
+    /// The members that have not entered the collective of this number, from 1, of a communicator of `program`.
+    pub(super) fn missing(
+        &self,
+        program: &Program,
+        communicator: Communicator,
+        number: usize,
+        is_finished: impl Fn(u16) -> bool,
+    ) -> Rc<Missing> {
+        let calls = |rank: u16| {
+            let its = self.collectives.get(usize::from(rank)).and_then(|all| all.get(&communicator));
+            its.copied().unwrap_or_default()
+        };
         let find = || {
-            let late = (0..=u16::MAX).zip(&self.collectives).filter(|(_, (entered, _))| *entered < number);
-            let all: Vec<u16> = late.map(|(rank, _)| rank).collect();
+            let ranks = (0..=u16::MAX).take(self.collectives.len());
+            let late = ranks.filter(|rank| program.is_member(communicator, *rank) && calls(*rank).0 < number);
+            let all: Vec<u16> = late.collect();
             let (gone, rest): (Vec<u16>, Vec<u16>) = all.iter().partition(|rank| is_finished(**rank));
-            let is_coming = |rank: &&u16| self.collectives[usize::from(**rank)].1 >= number;
+            let is_coming = |rank: &&u16| calls(**rank).1 >= number;
             let (coming, never): (Vec<u16>, Vec<u16>) = rest.iter().partition(is_coming);
             Rc::new(Missing {
                 all: Ranks::new(all),
@@ -154,7 +179,8 @@ impl Ahead {
                 never: Ranks::new(never),
             })
         };
-        Rc::clone(self.missing.borrow_mut().entry(number).or_insert_with(find))
+        let key = (communicator, program.rank_in(communicator, 0), number);
+        Rc::clone(self.missing.borrow_mut().entry(key).or_insert_with(find))
     }
 }
 

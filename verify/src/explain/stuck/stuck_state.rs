@@ -1,14 +1,14 @@
 //! A state without successors: what each stuck rank waits for, and why that does not happen.
 
-use super::ahead::{Ahead, Missing};
+use super::ahead::{Ahead, Missing, Wanted};
 use super::waiting::{Reason, Waiting};
 use crate::explain::execution::Execution;
 use crate::explain::names::{Names, ranks};
 use crate::later::sought;
 use crate::network::Message;
-use crate::program::{Act, Ordinal, Start};
+use crate::program::{Act, Ordinal, Program, Start};
 use crate::state::{Open, Proc, State};
-use carrousel_rank::{Protocol, RankId, Source, TagSelector, mpi};
+use carrousel_rank::{Communicator, Pattern, Protocol, RankId, Source, mpi};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -93,7 +93,10 @@ impl<'a, P: Protocol> StuckState<'a, P> {
             }
             Act::Probe { sought: what, .. } => {
                 let looked_for = self.names.program(rank).and_then(|program| sought(program, proc, *what));
-                let reason = |(source, tag)| self.for_message(rank, source, tag, None, &mut edges);
+                let reason = |pattern: Pattern| {
+                    let wanted = (pattern.context.communicator(), pattern.tag);
+                    self.for_message(rank, pattern.source, wanted, None, &mut edges)
+                };
                 looked_for.map(reason).into_iter().collect()
             }
             _ => Vec::new(),
@@ -129,12 +132,20 @@ impl<'a, P: Protocol> StuckState<'a, P> {
             && line == self.names.step_of(rank, ordinal).and_then(|start| self.line(rank, start));
         let its = (!own).then_some(ordinal);
         let mut reason = match self.names.start(rank, ordinal) {
-            Some(Start::Send { to, tag, .. }) => {
+            Some(Start::Send { to, tag, communicator, .. }) => {
                 let message = Message { from: rank, send: ordinal };
-                self.for_receive(message, *to as u16, *tag, its, edges)
+                self.for_receive(message, *to as u16, (*communicator, *tag), its, edges)
             }
-            Some(Start::Receive { from, tag, .. }) => self.for_message(rank, *from, *tag, its, edges),
-            Some(Start::Collective { kind, .. }) => self.for_collective(rank, ordinal, kind.name(), edges),
+            Some(Start::Receive { from, tag, communicator, .. }) => {
+                self.for_message(rank, *from, (*communicator, *tag), its, edges)
+            }
+            Some(Start::Collective { kind, communicator, .. }) => {
+                let name = match *communicator == Communicator::WORLD {
+                    true => kind.name().to_owned(),
+                    false => format!("{} {}", kind.name(), self.names.on(rank, *communicator)),
+                };
+                self.for_collective(rank, ordinal, &name, edges)
+            }
             Some(Start::Later(_)) | None => Reason::new("for a request".to_owned(), "unknown"),
         };
         reason.shape.0 = self.names.step_of(rank, ordinal).and_then(|start| self.line(rank, start));
@@ -146,7 +157,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         &self,
         message: Message,
         to: u16,
-        tag: u32,
+        sent: (Communicator, u32),
         its: Option<Ordinal>,
         edges: &mut Edges,
     ) -> Reason {
@@ -160,7 +171,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         let wanted = format!("for rank {to} to receive {it}");
         let reason = if self.is_finished(to) {
             Reason::new(format!("{wanted}, but rank {to} has finished"), "finished")
-        } else if let Some(pc) = self.ahead.receive(to, RankId(u32::from(rank)), tag) {
+        } else if let Some(pc) = self.ahead.receive(to, RankId(u32::from(rank)), sent) {
             edges.own.push(to);
             let reason = Reason::new(format!("{wanted} {}", self.at_line(to, pc)), "later");
             Reason { shape: (None, reason.shape.1, self.line(to, pc)), ..reason }
@@ -175,10 +186,11 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         &self,
         rank: u16,
         from: Source,
-        tag: TagSelector,
+        wanted: Wanted,
         its: Option<Ordinal>,
         edges: &mut Edges,
     ) -> Reason {
+        let (message, tag) = (wanted, wanted.1);
         let request = its.map(|receive| format!("for its {}", self.names.request_in_full(rank, receive)));
         let tag_text = match mpi::named(tag) {
             Some(tag) => format!(" with tag {tag}"),
@@ -188,20 +200,20 @@ impl<'a, P: Protocol> StuckState<'a, P> {
             None => ("one", "another one", "which"),
             Some(_) => ("such a message", "another such message", "whose message"),
         };
-        let other = self.other_message(rank, from);
+        let other = self.other_message(rank, from, message.0);
         let beside = other.as_ref().map_or("", |(_, text)| text.as_str());
         let reason = match from {
             Source::Rank(from) => {
                 let from = from.0 as u16;
                 let wanted = request.unwrap_or_else(|| format!("for a message of rank {from}{tag_text}"));
-                let taken = self.taken(rank, from, tag, its);
+                let taken = self.taken(rank, from, message, its);
                 if self.is_finished(from) {
                     let text = format!("{wanted}, but rank {from} has finished without sending ");
                     match taken {
                         None => Reason::new(text + one, "finished"),
                         Some(taken) => Reason::new(format!("{text}{another}: {}", taken.text), "taken"),
                     }
-                } else if let Some(pc) = self.ahead.send(from, rank, tag) {
+                } else if let Some(pc) = self.ahead.send(from, rank, message) {
                     edges.own.push(from);
                     let who = if its.is_none() { "it".to_owned() } else { format!("rank {from}") };
                     let text = format!("{wanted}, {which} {who} would send {}", self.at_line(from, pc));
@@ -215,7 +227,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                 }
             }
             Source::Any => {
-                let (own, others) = self.ahead.senders(rank, tag);
+                let (own, others) = self.ahead.senders(rank, message);
                 let wanted = request.unwrap_or_else(|| format!("for a message of any rank{tag_text}"));
                 let senders = if own.is_empty() {
                     others.name.clone()
@@ -240,13 +252,16 @@ impl<'a, P: Protocol> StuckState<'a, P> {
 
     /// A message of `from` that this receive or probe could have got, had no other receive taken it. Of several, the
     /// last one that a wildcard receive got, or else the last one.
-    fn taken(&self, rank: u16, from: u16, tag: TagSelector, its: Option<Ordinal>) -> Option<Taken> {
+    fn taken(&self, rank: u16, from: u16, wanted: Wanted, its: Option<Ordinal>) -> Option<Taken> {
+        let (context, tag) = wanted;
         let is_wild = |receive: Ordinal| match self.names.start(rank, receive) {
             Some(Start::Receive { from, tag, .. }) => *from == Source::Any || !tag.is_exact(),
             _ => false,
         };
         let fits = |message: Message| match self.names.start(message.from, message.send) {
-            Some(Start::Send { tag: sent, .. }) => message.from == from && tag.matches(mpi::tag(*sent)),
+            Some(Start::Send { tag: sent, communicator, .. }) => {
+                message.from == from && *communicator == context && tag.matches(mpi::tag(*sent))
+            }
             _ => false,
         };
         let matched = self.matched.get(&rank)?.iter().filter(|(_, message)| fits(*message));
@@ -261,33 +276,38 @@ impl<'a, P: Protocol> StuckState<'a, P> {
     }
 
     /// A message that has arrived and does not match: often a sign of a wrong tag.
-    fn other_message(&self, rank: u16, from: Source) -> Option<(Message, String)> {
+    fn other_message(
+        &self,
+        rank: u16,
+        from: Source,
+        communicator: Communicator,
+    ) -> Option<(Message, String)> {
         let fits = |message: &&Message| match from {
             Source::Rank(from) => from.0 == u32::from(message.from),
             Source::Any => true,
         };
         let message = self.proc(rank)?.arrived.iter().find(fits)?;
         match self.names.start(message.from, message.send)? {
-            Start::Send { tag, .. } => {
-                let text = format!(" ({}, which is there, has tag {tag})", self.names.message(*message));
+            Start::Send { tag, communicator: other, .. } => {
+                let name = self.names.message(*message);
+                let text = match *other == communicator {
+                    true => format!(" ({name}, which is there, has tag {tag})"),
+                    false => format!(" ({name}, which is there, is {})", self.names.on(message.from, *other)),
+                };
                 Some((*message, text))
             }
             _ => None,
         }
     }
 
-    fn starts(&self, rank: u16) -> &[Start] {
-        self.names.program(rank).map_or(&[], |program| &program.starts)
-    }
-
-    /// Which of the collectives of its rank a request is, from 1.
-    fn number_of_collective(&self, rank: u16, ordinal: Ordinal) -> usize {
-        self.starts(rank).iter().take(usize::from(ordinal) + 1).filter(is_collective).count()
-    }
-
-    /// The ranks that have not entered a collective that `rank` has.
+    /// The members that have not entered a collective that `rank` has.
     fn missing(&self, rank: u16, ordinal: Ordinal) -> Rc<Missing> {
-        self.ahead.missing(self.number_of_collective(rank, ordinal), |rank| self.is_finished(rank))
+        let nobody = Program::default();
+        let program = self.names.program(rank).unwrap_or(&nobody);
+        let communicator = program.communicator_of(ordinal);
+        let is_it = |start: &&Start| matches!(start, Start::Collective { communicator: other, .. } if *other == communicator);
+        let number = program.starts.iter().take(usize::from(ordinal) + 1).filter(is_it).count();
+        self.ahead.missing(program, communicator, number, |rank| self.is_finished(rank))
     }
 
     /// Why a collective waits: the ranks that have not entered it.
@@ -320,10 +340,6 @@ impl<'a, P: Protocol> StuckState<'a, P> {
             None => format!("in `{}`", self.names.statement(rank, pc)),
         }
     }
-}
-
-fn is_collective(start: &&Start) -> bool {
-    matches!(start, Start::Collective { .. })
 }
 
 /// A message that another receive of its rank got.

@@ -1,0 +1,124 @@
+//! The communicators of a job, under the numbers that the library gives them.
+
+use carrousel_rank::{Communicator, Members, RankId};
+use carrousel_scenario::{CommunicatorId, Scenario};
+use std::collections::BTreeSet;
+
+/// A communicator as its members know it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Group {
+    /// Its number. Groups without a common rank may have the same one.
+    pub communicator: Communicator,
+    /// Its members, as ranks of the job.
+    pub members: Members,
+}
+
+impl Group {
+    /// The rank of the job behind a number in it.
+    ///
+    /// # Panics
+    /// If there is no such rank: a checked scenario names none.
+    pub(crate) fn rank(&self, comm_rank: u32) -> RankId {
+        self.members.rank(comm_rank).unwrap_or_else(|| unreachable!("a scenario names ranks that exist"))
+    }
+}
+
+/// Why the communicators of a scenario cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooMany {
+    /// The line of the first one without a number.
+    pub(crate) line: u32,
+}
+
+/// All communicators of a scenario, by [`CommunicatorId`].
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Groups {
+    all: Vec<Group>,
+}
+
+impl Groups {
+    /// Numbers them as the library does: the ranks that make communicators together take the lowest number that none
+    /// of them has in use, the same one for all communicators of one split.
+    pub(crate) fn new(scenario: &Scenario) -> Result<Self, TooMany> {
+        let mut all: Vec<Group> = Vec::with_capacity(scenario.communicators.len());
+        let mut taken: Vec<BTreeSet<u16>> = vec![BTreeSet::from([0]); scenario.ranks as usize];
+        // The last split, by line and parent, and its number.
+        let mut split: Option<((u32, CommunicatorId), u16)> = None;
+        for (id, one) in scenario.communicators.iter().enumerate() {
+            let ranks: Vec<RankId> = one.members.iter().map(|rank| RankId(*rank)).collect();
+            let members = Members::new(&ranks, scenario.ranks)
+                .unwrap_or_else(|error| unreachable!("members are ranks of the job, each once: {error}"));
+            if id == 0 {
+                all.push(Group { communicator: Communicator::WORLD, members });
+                continue;
+            }
+            let this = (one.line, one.parent);
+            let number = match split {
+                Some((other, number)) if other == this => number,
+                _ => {
+                    let parents = || scenario.communicator(one.parent).members.iter();
+                    let is_free =
+                        |number: &u16| parents().all(|rank| !taken[*rank as usize].contains(number));
+                    (1..=u16::MAX).find(is_free).unwrap_or(u16::MAX)
+                }
+            };
+            split = Some((this, number));
+            let communicator = Communicator::new(number).ok_or(TooMany { line: one.line })?;
+            for rank in one.members.iter() {
+                taken[*rank as usize].insert(number);
+            }
+            all.push(Group { communicator, members });
+        }
+        Ok(Self { all })
+    }
+
+    pub(crate) fn of(&self, id: CommunicatorId) -> &Group {
+        &self.all[id.0 as usize]
+    }
+
+    /// The communicators of a rank, by number.
+    pub(crate) fn of_rank(&self, rank: u32) -> Vec<Group> {
+        let mut own: Vec<Group> =
+            self.all.iter().filter(|group| group.members.contains(RankId(rank))).cloned().collect();
+        own.sort_unstable_by_key(|group| group.communicator.index());
+        own
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers and members of the communicators of a file, without the first one.
+    fn groups(declarations: &str) -> Vec<(u16, Vec<u32>)> {
+        let text = format!("ranks 6\n{declarations}");
+        let scenario = carrousel_scenario::load("f", text.as_bytes()).expect("the file is right");
+        let groups = Groups::new(&scenario).expect("there are numbers");
+        let plain =
+            |group: &Group| (group.communicator.index(), group.members.iter().map(|rank| rank.0).collect());
+        groups.all[1..].iter().map(plain).collect()
+    }
+
+    #[test]
+    fn the_communicators_of_one_split_share_a_number() {
+        let rows = "comm rows = split color me/3\n";
+        assert_eq!(groups(rows), [(1, vec![0, 1, 2]), (1, vec![3, 4, 5])]);
+        let columns = format!("{rows}comm columns = split color me%3 key -me\n");
+        let columns = groups(&columns);
+        assert_eq!(columns[2..], [(2, vec![3, 0]), (2, vec![4, 1]), (2, vec![5, 2])]);
+    }
+
+    #[test]
+    fn a_number_is_used_again_where_nobody_who_agrees_on_it_has_it() {
+        let some = "comm some = split color -(me/3)\n";
+        // Rank 0 agrees on the next number, and has number 1; ranks 3 to 5 do not take part here.
+        let inner = format!("{some}comm inner = split color me%2 on some\n");
+        assert_eq!(groups(&inner), [(1, vec![0, 1, 2]), (2, vec![0, 2]), (2, vec![1])]);
+        let others = "comm some = split color -(me/3)\ncomm halves = split color me/3\n\
+                      comm last = split color 0 on halves\n";
+        let others = groups(others);
+        assert_eq!(others[1..3], [(2, vec![0, 1, 2]), (2, vec![3, 4, 5])]);
+        // Each half agrees for itself: the second one has no number 1 in use.
+        assert_eq!(others[3..], [(3, vec![0, 1, 2]), (1, vec![3, 4, 5])]);
+    }
+}
