@@ -2,7 +2,6 @@
 
 use carrousel_rank::{Communicator, Members, RankId};
 use carrousel_scenario::{CommunicatorId, Scenario};
-use std::collections::BTreeSet;
 
 /// A communicator as its members know it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -34,42 +33,48 @@ pub(crate) struct TooMany {
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Groups {
     all: Vec<Group>,
+    /// By rank: those that it is in.
+    by_rank: Vec<Vec<CommunicatorId>>,
 }
 
 impl Groups {
     /// Numbers them as the library does: the ranks that make communicators together take the lowest number that none
     /// of them has in use, the same one for all communicators of one split.
     pub(crate) fn new(scenario: &Scenario) -> Result<Self, TooMany> {
-        let mut all: Vec<Group> = Vec::with_capacity(scenario.communicators.len());
-        let mut taken: Vec<BTreeSet<u16>> = vec![BTreeSet::from([0]); scenario.ranks as usize];
+        let world = Group { communicator: Communicator::WORLD, members: Members::all(scenario.ranks) };
+        let by_rank = vec![vec![CommunicatorId::WORLD]; scenario.ranks as usize];
+        let mut groups = Self { all: vec![world], by_rank };
         // The last split, by line and parent, and its number.
-        let mut split: Option<((u32, CommunicatorId), u16)> = None;
-        for (id, one) in scenario.communicators.iter().enumerate() {
+        let mut split: Option<((u32, CommunicatorId), Communicator)> = None;
+        for (id, one) in (0..).map(CommunicatorId).zip(&scenario.communicators).skip(1) {
+            let this = (one.line, one.parent);
+            let communicator = match split {
+                Some((other, communicator)) if other == this => communicator,
+                _ => {
+                    let agreeing = &scenario.communicator(one.parent).members;
+                    groups.free_at(agreeing).ok_or(TooMany { line: one.line })?
+                }
+            };
+            split = Some((this, communicator));
             let ranks: Vec<RankId> = one.members.iter().map(|rank| RankId(*rank)).collect();
             let members = Members::new(&ranks, scenario.ranks)
                 .unwrap_or_else(|error| unreachable!("members are ranks of the job, each once: {error}"));
-            if id == 0 {
-                all.push(Group { communicator: Communicator::WORLD, members });
-                continue;
-            }
-            let this = (one.line, one.parent);
-            let number = match split {
-                Some((other, number)) if other == this => number,
-                _ => {
-                    let parents = || scenario.communicator(one.parent).members.iter();
-                    let is_free =
-                        |number: &u16| parents().all(|rank| !taken[*rank as usize].contains(number));
-                    (1..=u16::MAX).find(is_free).unwrap_or(u16::MAX)
-                }
-            };
-            split = Some((this, number));
-            let communicator = Communicator::new(number).ok_or(TooMany { line: one.line })?;
+            groups.all.push(Group { communicator, members });
             for rank in one.members.iter() {
-                taken[*rank as usize].insert(number);
+                groups.by_rank[*rank as usize].push(id);
             }
-            all.push(Group { communicator, members });
         }
-        Ok(Self { all })
+        Ok(groups)
+    }
+
+    /// The lowest number that none of these ranks has in use, if there is one.
+    fn free_at(&self, ranks: &[u32]) -> Option<Communicator> {
+        let mut taken = vec![false; usize::from(Communicator::MAX)];
+        for id in ranks.iter().flat_map(|rank| &self.by_rank[*rank as usize]) {
+            taken[usize::from(self.of(*id).communicator.index())] = true;
+        }
+        let free = taken.iter().position(|taken| !taken)?;
+        Communicator::new(free as u16)
     }
 
     pub(crate) fn of(&self, id: CommunicatorId) -> &Group {
@@ -78,8 +83,7 @@ impl Groups {
 
     /// The communicators of a rank, by number.
     pub(crate) fn of_rank(&self, rank: u32) -> Vec<Group> {
-        let mut own: Vec<Group> =
-            self.all.iter().filter(|group| group.members.contains(RankId(rank))).cloned().collect();
+        let mut own: Vec<Group> = self.by_rank[rank as usize].iter().map(|id| self.of(*id).clone()).collect();
         own.sort_unstable_by_key(|group| group.communicator.index());
         own
     }

@@ -38,8 +38,9 @@ type Stream = (u32, u32, u16, u32);
 
 /// Every message that a receive has got, in order of arrival.
 ///
-/// Messages of one sender with one tag in one communicator are received in the order in which they are sent, by receives in the order in
-/// which they are posted (MPI-4.1, 3.5): so the k-th send goes with the k-th receive that has got such a message.
+/// Messages of one sender with one tag in one communicator are received in the order in which they are sent, by receives
+/// in the order in which they are posted (MPI-4.1, 3.5): so the k-th send goes with the k-th receive that has got such a
+/// message.
 fn messages(programs: &[Arc<Program>], all: &[Vec<Done>], eager_threshold: u64) -> Vec<Message> {
     let mut sends: HashMap<Stream, Vec<(bool, f64)>> = HashMap::new();
     for (rank, (program, done)) in (0..).zip(programs.iter().zip(all)) {

@@ -152,14 +152,10 @@ impl Splits {
 }
 
 /// The ranks that a statement may name, and this rank's communicator.
-pub(super) fn within(
-    on: Option<&Name>,
-    rank: u32,
-    values: &Values,
-) -> Result<(CommunicatorId, Within), LocatedProblem> {
+pub(super) fn within(on: Option<&Name>, values: &Values) -> Result<(CommunicatorId, Within), LocatedProblem> {
     let Some(name) = on else {
         return Ok((CommunicatorId::WORLD, Within { name: None, ranks: values.ranks() }));
     };
-    let place = values.communicators.place(&name.text, rank).map_err(|problem| (name.at, problem))?;
+    let place = values.place(&name.text).map_err(|problem| (name.at, problem))?;
     Ok((place.id, Within { name: Some(Arc::clone(&name.text)), ranks: place.size }))
 }

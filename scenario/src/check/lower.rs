@@ -202,7 +202,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
             (Holds::Communicator, Arg::Name(name)) => Some(name),
             _ => None,
         });
-        let (on, within) = within(on, values.me_or_first(), values)?;
+        let (on, within) = within(on, values)?;
         let (holes, names) = (Vec::new(), Vec::new());
         Ok(Lowering { rank, windows, values, statement, at, on, within, holes, names, me: None })
     }
@@ -212,9 +212,9 @@ impl<'r, 'a> Lowering<'r, 'a> {
         if self.holes.is_empty() {
             return Ok((self.on, outline));
         }
-        let (me, mut locals, mut wrong) = (self.values.me_or_first(), Vec::new(), Ok(()));
+        let (mut locals, mut wrong) = (Vec::new(), Ok(()));
         for hole in &self.holes {
-            hole.tree.communicators(&mut |name| match self.values.communicators.place(name, me) {
+            hole.tree.communicators(&mut |name| match self.values.place(name) {
                 Ok(place) => locals.push((Arc::clone(name), [place.me, place.size])),
                 Err(problem) => wrong = Err((self.at, problem)),
             });

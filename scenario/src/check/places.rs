@@ -27,7 +27,7 @@ pub(super) struct Declared {
 }
 
 impl Declared {
-    /// Adds a declaration, with what each rank has under its name.
+    /// Declares `name`. `places` says, by rank, which communicator it stands for.
     pub(super) fn declare(&mut self, name: &Arc<str>, places: Vec<Option<Place>>) {
         self.by_name.insert(Arc::clone(name), self.places.len());
         self.places.push((Arc::clone(name), places));

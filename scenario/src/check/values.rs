@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::places::Declared;
+use super::places::{Declared, Place};
 use crate::ast::{Expr, Field, Group, Local, Operator, Tree};
 use crate::limits::{ITEM_WORK, MEMORY_MAX, WORK_MAX};
 use crate::parse::LocatedProblem;
@@ -95,9 +95,9 @@ impl Values {
         self.size.unwrap_or(0)
     }
 
-    /// This rank. In declarations, which are not of a rank, the first one.
-    pub(super) fn me_or_first(&self) -> u32 {
-        self.me.unwrap_or(0)
+    /// The communicator that this rank has under `name`.
+    pub(super) fn place(&self, name: &str) -> Result<Place, Problem> {
+        self.communicators.place(name, self.me.ok_or(Problem::MeOutsideProgram)?)
     }
 
     /// This rank, if `tree` depends on it.
@@ -150,8 +150,7 @@ impl Leaves for Values {
     }
 
     fn local(&self, local: Local, name: &str) -> Result<i64, Problem> {
-        let me = self.me.ok_or(Problem::CommunicatorOutsideProgram { local: local.name() })?;
-        let place = self.communicators.place(name, me)?;
+        let place = self.place(name)?;
         Ok(match local {
             Local::Me => place.me.into(),
             Local::Size => place.size.into(),
