@@ -31,7 +31,24 @@ pub fn join(settings: &Settings) -> Result<Joined, Error> {
         let twice = "this process has joined its job before: it can do so once";
         return Err(Error::Launch(twice.to_owned()));
     }
-    let mut client = Client::from_environment()?;
+    let client = Client::from_environment()?;
+    let asked = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))
+        .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
+    join_by(client, asked, settings)
+}
+
+/// Joins the job at whose launcher `client` is; without one, a job of one rank. `asked` is set when a hang report is
+/// wanted. Any number of ranks of a process may do so.
+///
+/// # Errors
+/// As [`join`].
+#[doc(hidden)]
+pub fn join_by(
+    mut client: Option<Client>,
+    asked: Arc<AtomicBool>,
+    settings: &Settings,
+) -> Result<Joined, Error> {
     let topology = match &mut client {
         None => NodeTopology { me: RankId(0), ranks: 1, neighbours: vec![RankId(0)], here: 1 },
         Some(client) => {
@@ -60,9 +77,6 @@ pub fn join(settings: &Settings) -> Result<Joined, Error> {
         endpoint.trace_to(directory)?;
     }
     endpoint.set_check_usage(check_usage(&link, &topology, settings, &endpoint.address())?);
-    let asked = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGUSR1, Arc::clone(&asked))
-        .map_err(|error| Error::Launch(format!("cannot listen to SIGUSR1: {error}")))?;
     endpoint.attach_launcher(Launcher::new(link.clone(), asked, settings.hang_report()));
     Ok(Joined { endpoint, connection: link })
 }

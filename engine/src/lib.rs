@@ -29,6 +29,8 @@ pub use endpoint::{
     WaitingRequest,
 };
 pub use error::{BoxedError, Error};
+#[doc(hidden)]
+pub use join::join_by;
 pub use join::{Joined, check_usage_of_build, join};
 pub use local::LocalJob;
 pub use site::{CallContext, CallSite, Caller, Located, SourceLine};

@@ -30,6 +30,8 @@
 
 mod binding;
 mod client;
+#[doc(hidden)]
+pub mod coordinator;
 mod ending;
 mod error;
 mod failure_policy;

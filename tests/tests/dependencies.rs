@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 25] = [
+const ALLOWED: [(&str, &[&str]); 26] = [
     ("carrousel-scenario", &[]),
     ("carrousel-wire", &[]),
     ("carrousel-matching", &["carrousel-wire"]),
@@ -19,8 +19,9 @@ const ALLOWED: [(&str, &[&str]); 25] = [
     ("carrousel-transport", &["carrousel-wire"]),
     ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
     ("carrousel-trace", &["carrousel-rank"]),
-    ("carrousel-launch", &[]),
-    ("carrousel-transport-shm", &["carrousel-transport"]),
+    ("carrousel-system", &[]),
+    ("carrousel-launch", &["carrousel-system"]),
+    ("carrousel-transport-shm", &["carrousel-system", "carrousel-transport"]),
     ("carrousel-transport-verbs", &["carrousel-connection", "carrousel-registration", "carrousel-transport"]),
     (
         "carrousel-engine",
@@ -29,13 +30,23 @@ const ALLOWED: [(&str, &[&str]); 25] = [
             "carrousel-options",
             "carrousel-rank",
             "carrousel-registration",
+            "carrousel-system",
             "carrousel-trace",
             "carrousel-transport",
             "carrousel-transport-shm",
             "carrousel-transport-verbs",
         ],
     ),
-    ("carrousel", &["carrousel-engine", "carrousel-options", "carrousel-rank", "carrousel-transport-shm"]),
+    (
+        "carrousel",
+        &[
+            "carrousel-engine",
+            "carrousel-options",
+            "carrousel-rank",
+            "carrousel-system",
+            "carrousel-transport-shm",
+        ],
+    ),
     (
         "carrousel-transport-sim",
         &[

@@ -11,6 +11,8 @@
 
 pub use crate::sync::Sound;
 use crate::sync::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+use carrousel_system::{SYSTEM, System};
 
 /// The owner does not sleep: what memory is when it is new.
 const AWAKE: u64 = 0;
@@ -29,8 +31,7 @@ impl DoorbellOrders for Sound {}
 /// A barrier on all processors that run a process of the job.
 #[cfg(not(loom))]
 fn owner_barrier() {
-    // The barrier does not fail where this process is registered for it, see `register`.
-    let _ = rustix::thread::membarrier(rustix::thread::MembarrierCommand::GlobalExpedited);
+    SYSTEM.barrier();
 }
 
 /// The peer's part of that barrier.
@@ -54,7 +55,7 @@ fn peer_barrier() {
 /// this process must not sleep, and its peers do not know when it pushes.
 #[cfg(not(loom))]
 pub fn register() -> bool {
-    rustix::thread::membarrier(rustix::thread::MembarrierCommand::RegisterGlobalExpedited).is_ok()
+    SYSTEM.register_barrier()
 }
 
 /// The owner is about to sleep. It has to poll once more before it does, and to call [`wake_up`] behind.

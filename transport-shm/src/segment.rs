@@ -9,12 +9,11 @@
 use crate::announce::{self, Sound};
 use crate::layout::{DOORBELL, FINISHED, Layout, LayoutError, NONCE, RINGERS};
 use crate::sync::{AtomicU64, Ordering};
-use rustix::fs::{FallocateFlags, MemfdFlags, Mode, OFlags, SealFlags};
+use carrousel_system::{Call, SYSTEM, System};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
-use rustix::thread::{Timespec, futex};
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use rustix::process::Pid;
 use std::ops::{Deref, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -99,18 +98,19 @@ impl Segment {
         let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         // Some systems insist that the memory is not executable (Linux 6.3, sysctl vm.memfd_noexec); older ones
         // do not know the flag.
-        let fd = match rustix::fs::memfd_create("carrousel", flags | MemfdFlags::NOEXEC_SEAL) {
-            Err(Errno::INVAL) => rustix::fs::memfd_create("carrousel", flags),
-            other => other,
-        };
+        let fd = SYSTEM.attempt(Call::CreateMemory).and_then(|()| {
+            match rustix::fs::memfd_create("carrousel", flags | MemfdFlags::NOEXEC_SEAL) {
+                Err(Errno::INVAL) => rustix::fs::memfd_create("carrousel", flags),
+                other => other,
+            }
+        });
         let fd = fd.map_err(cannot("create a segment"))?;
         rustix::fs::ftruncate(&fd, layout.bytes() as u64).map_err(cannot("give a segment its size"))?;
         rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(cannot("seal a segment"))?;
         let header = 0..layout.header_bytes() as u64;
         allocate(fd.as_fd(), header.clone()).map_err(cannot("allocate the header of a segment"))?;
         let header = Mapping::new(fd.as_fd(), header)?;
-        // The seed of a map of the standard library comes from the system's random numbers.
-        let nonce = RandomState::new().build_hasher().finish();
+        let nonce = SYSTEM.random();
         layout.write(nonce, header.words());
         Ok(Self { fd, header: Arc::new(header), layout, nonce })
     }
@@ -125,9 +125,8 @@ impl Segment {
     /// The segment behind descriptor `fd` of process `pid`, which runs as the same user and whose
     /// `/proc` this process sees. As [`Segment::open`] otherwise.
     pub fn open_of(pid: u32, fd: i32) -> Result<Self, SegmentError> {
-        // The descriptor may be of anything by now: these flags keep a file from blocking, or from becoming our terminal.
-        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = rustix::fs::open(format!("/proc/{pid}/fd/{fd}"), flags, Mode::empty());
+        let pid = Pid::from_raw(pid as i32).ok_or(Errno::NOENT);
+        let fd = pid.and_then(|pid| SYSTEM.open_descriptor(pid, fd));
         Self::checked(fd.map_err(cannot("open a segment of another process"))?)
     }
 
@@ -229,6 +228,7 @@ impl Segment {
 
 /// Allocates the memory of these bytes. On a system that cannot do this ahead, a page is allocated when it is touched.
 fn allocate(fd: BorrowedFd<'_>, bytes: Range<u64>) -> Result<(), Errno> {
+    SYSTEM.attempt(Call::Allocate)?;
     let (begin, len) = (bytes.start, bytes.end - bytes.start);
     let allocate = || rustix::fs::fallocate(fd, FallocateFlags::empty(), begin, len);
     match rustix::io::retry_on_intr(allocate) {
@@ -307,16 +307,12 @@ impl Word {
     /// Blocks as long as the lower half is `value`, until it is [woken](Self::wake_waiter), at most for `timeout`. May
     /// return sooner.
     pub(crate) fn wait_while(&self, value: u32, timeout: Duration) {
-        let timeout =
-            Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
-        // It has another value, the time is over, or a signal has come: the caller polls in any case.
-        let _ = futex::wait(self.lower(), futex::Flags::empty(), value, Some(&timeout));
+        SYSTEM.wait(self.lower(), value, timeout);
     }
 
     /// Wakes the process that waits.
     pub(crate) fn wake_waiter(&self) {
-        // The process that waits has a timeout as well.
-        let _ = futex::wake(self.lower(), futex::Flags::empty(), 1);
+        SYSTEM.wake(self.lower());
     }
 }
 
@@ -336,6 +332,7 @@ impl Mapping {
     /// Maps these bytes of `fd`, which has as many, and is sealed. They begin at a multiple of [`PAGE_MAX`]. Bytes at
     /// the end that do not fill a word are not used.
     fn new(fd: BorrowedFd<'_>, range: Range<u64>) -> Result<Self, SegmentError> {
+        SYSTEM.attempt(Call::Map).map_err(cannot("map a segment"))?;
         let bytes = (range.end - range.start) as usize;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: with a null address and without MAP_FIXED the kernel chooses a range that is free, so

@@ -4,6 +4,7 @@ use crate::shared::Shared;
 use crate::{CallSite, Communicator, Error};
 use carrousel_engine::{Joined, PmiConnection};
 use carrousel_options::{OptionError, SIMULATION, Settings};
+use carrousel_system::{Defect, SYSTEM, System};
 use std::env;
 
 /// The job, from the moment this process joins it until it leaves by [`Job::finalize`].
@@ -42,11 +43,16 @@ pub fn init_with(settings: &Settings) -> Result<Job, Error> {
         );
         return Err(Error::Launch(simulates));
     }
-    let Joined { endpoint, connection } = carrousel_engine::join(settings)?;
-    Ok(Job { world: Communicator::world(Shared::new(endpoint)), connection })
+    Ok(Job::of(carrousel_engine::join(settings)?))
 }
 
 impl Job {
+    /// The job that an endpoint has joined.
+    #[doc(hidden)]
+    pub fn of(Joined { endpoint, connection }: Joined) -> Self {
+        Self { world: Communicator::world(Shared::new(endpoint)), connection }
+    }
+
     /// All ranks of the job (`MPI_COMM_WORLD`).
     pub fn world(&self) -> &Communicator {
         &self.world
@@ -72,7 +78,9 @@ impl Job {
         // A connection between nodes is needed until the peer has learned that everything has arrived. A rank that
         // has not passed the barrier yet watches all others: if it has never met one of them, and that one is gone,
         // it takes it for lost. So no process ends before all have passed.
-        self.connection.barrier()?;
+        if !SYSTEM.restores(Defect::LeavesAlone) {
+            self.connection.barrier()?;
+        }
         self.connection.finalize()?;
         left.map_or(Ok(()), Err)
     }

@@ -1,6 +1,7 @@
 //! The time that transports are given: read on the slow path, and before a rank blocks. So no poll reads a clock, and while
 //! nothing arrives the time is never older than a period.
 
+use carrousel_system::{SYSTEM, System};
 use std::time::{Duration, Instant};
 
 /// A clock that is read once in a while.
@@ -13,7 +14,7 @@ pub(super) struct Clock {
 impl Clock {
     /// A clock that has just been read.
     pub(super) fn new() -> Self {
-        Self { began: Instant::now(), now: Duration::ZERO }
+        Self { began: SYSTEM.now(), now: Duration::ZERO }
     }
 
     /// The time at which it was last read, since it was made.
@@ -24,7 +25,7 @@ impl Clock {
 
     /// Reads it.
     pub(super) fn read(&mut self) -> Duration {
-        self.now = self.began.elapsed();
+        self.now = SYSTEM.now() - self.began;
         self.now
     }
 }

@@ -6,6 +6,7 @@ use super::pmi::PmiConnection;
 use crate::site::CallSite;
 use crate::{Error, SourceLine};
 use carrousel_rank::{RankId, TagSelector};
+use carrousel_system::{SYSTEM, System};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -125,23 +126,23 @@ impl Launcher {
     /// `patience` in nanoseconds.
     pub fn new(link: PmiConnection, asked: Arc<AtomicBool>, patience: Option<u64>) -> Self {
         let patience = patience.map(Duration::from_nanos);
-        Self { link, asked, patience, since: Instant::now(), told: false }
+        Self { link, asked, patience, since: SYSTEM.now(), told: false }
     }
 
     /// A long wait begins.
     pub fn begin(&mut self) {
-        self.since = Instant::now();
+        self.since = SYSTEM.now();
         self.told = false;
     }
 
     /// Whether the current wait has lasted for `time`.
     pub(super) fn waits_for(&self, time: Duration) -> bool {
-        self.since.elapsed() >= time
+        SYSTEM.now() - self.since >= time
     }
 
     /// The current wait goes on. Returns how long it has lasted, if a report is due.
     pub(super) fn wait_on(&mut self) -> Option<Duration> {
-        let waited = self.since.elapsed();
+        let waited = SYSTEM.now() - self.since;
         let asked = self.asked.swap(false, Ordering::Relaxed);
         let long = !self.told && self.patience.is_some_and(|patience| waited >= patience);
         self.told |= long;

@@ -54,6 +54,7 @@ use carrousel_rank::{
     Arrived, Call, Collective, Communicator, Envelope, Failure, Handle, Job, Kind, Members, Memory, Options,
     Pattern, Rank, RankId, Receive, Source, Status, TagSelector,
 };
+use carrousel_system::{Defect, SYSTEM, System};
 use carrousel_trace::TraceEnd;
 use carrousel_transport::{NetworkOut, Transport};
 use std::collections::VecDeque;
@@ -152,7 +153,9 @@ impl Endpoint {
         };
         let largest = net.as_ref().map_or(u64::MAX, AnyNetwork::largest_eager);
         let eager_threshold = options.eager_threshold.min(node.largest_eager()).min(largest);
-        let options = Options { eager_threshold, ..*options };
+        let unbounded = SYSTEM.restores(Defect::UnboundedEager);
+        let eager_window = if unbounded { u64::MAX } else { options.eager_window };
+        let options = Options { eager_threshold, eager_window, ..*options };
         let registry = Registry::over(net.as_ref().map(AnyNetwork::memory_domain));
         let resources = Resources {
             me: topology.me,
@@ -512,6 +515,15 @@ impl Endpoint {
         let barrier = self.collective(barrier, None, Kind::Barrier, site)?;
         let result = self.wait(barrier, site, |_| ());
         self.drain(site);
+        // A peer that this rank has given up may not have got its part of the barrier: that peer waits until it sees this rank
+        // as lost.
+        self.poll_until_idle();
+        let unheard = SYSTEM.restores(Defect::LeavesUnheard);
+        let result =
+            result.and_then(|()| match self.driver.rank.lost_for(Source::Any, Communicator::WORLD) {
+                Some(lost) if !unheard => Err(self.gone(lost)),
+                _ => Ok(()),
+            });
         if result.is_ok() {
             self.node.finish();
             self.net.iter_mut().for_each(AnyNetwork::finish);

@@ -1,6 +1,7 @@
 //! The data of unexpected messages.
 
 use carrousel_rank::Kept;
+use carrousel_system::{Point, SYSTEM, System};
 use std::collections::HashMap;
 
 /// The most unused buffers that are kept for further messages.
@@ -16,6 +17,7 @@ pub(crate) struct UnexpectedBuffers {
 impl UnexpectedBuffers {
     /// Memory for the `len` bytes of a message.
     pub(crate) fn keep(&mut self, kept: Kept, len: usize) -> &mut [u8] {
+        SYSTEM.passes(Point::Kept { bytes: len });
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.resize(len, 0);
         self.data.entry(kept).insert_entry(buffer).into_mut()
@@ -24,6 +26,7 @@ impl UnexpectedBuffers {
     /// Passes the data of a message to `read`, and forgets it.
     pub(crate) fn take(&mut self, kept: Kept, read: impl FnOnce(&[u8])) {
         if let Some(buffer) = self.data.remove(&kept) {
+            SYSTEM.passes(Point::Taken { bytes: buffer.len() });
             read(&buffer);
             if self.spare.len() < SPARE {
                 self.spare.push(buffer);

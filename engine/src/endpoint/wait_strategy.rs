@@ -2,7 +2,7 @@
 //! a period it takes the slow path, which is too expensive for every poll: it checks whether peers live, and asks the
 //! launcher.
 
-use std::thread;
+use carrousel_system::{Point, SYSTEM, System};
 use std::time::{Duration, Instant};
 
 /// Empty polls before the slow path: some ten microseconds.
@@ -57,7 +57,7 @@ impl SlowPathTimer {
     #[inline]
     pub(super) fn is_due(&mut self) -> bool {
         self.polls = self.polls.wrapping_add(1);
-        self.polls.is_multiple_of(Self::CLOCK) && self.is_due_at(Instant::now())
+        self.polls.is_multiple_of(Self::CLOCK) && self.is_due_at(SYSTEM.now())
     }
 
     #[cold]
@@ -107,6 +107,7 @@ impl WaitStrategy {
     /// There was no arrival.
     #[inline]
     pub(super) fn empty_poll(&mut self) -> WaitStep {
+        SYSTEM.passes(Point::EmptyPoll);
         self.polls = self.polls.wrapping_add(1);
         if self.is_soon() && !self.polls.is_multiple_of(SELDOM) { WaitStep::Spin } else { self.long() }
     }
@@ -120,20 +121,20 @@ impl WaitStrategy {
     #[cold]
     fn long(&mut self) -> WaitStep {
         if self.is_soon() {
-            let is_due = once_a_period(&mut self.seldom, Instant::now());
+            let is_due = once_a_period(&mut self.seldom, SYSTEM.now());
             return if is_due { WaitStep::BusySlowPath } else { WaitStep::Spin };
         }
         // Not while spinning: since Skylake the hint takes 140 cycles, as long as a message's way.
         std::hint::spin_loop();
         // With a processor of its own a rank does not yield: others might keep the processor for a long time.
         if self.crowded {
-            thread::yield_now();
+            SYSTEM.yield_now();
         }
         let empty = self.polls.wrapping_sub(self.before);
         if !empty.is_multiple_of(if self.crowded { CLOCK_CROWDED } else { CLOCK }) {
             return WaitStep::Spin;
         }
-        self.at(Instant::now())
+        self.at(SYSTEM.now())
     }
 
     /// The step at a time at which the last arrival is long ago.

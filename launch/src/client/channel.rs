@@ -1,8 +1,9 @@
 //! The connection of a rank to its launcher: lines in both directions.
 
+use carrousel_system::{SYSTEM, System};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::RecvFlags;
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::RawFd;
@@ -52,8 +53,7 @@ impl Channel {
     pub(super) fn send(&self, line: &str) -> io::Result<()> {
         let mut rest = line.as_bytes();
         while !rest.is_empty() {
-            // No SIGPIPE when the launcher is gone: the application may be a program that dies of it.
-            match rustix::net::send(&self.socket, rest, SendFlags::NOSIGNAL) {
+            match SYSTEM.send(self.socket.as_fd(), rest) {
                 Ok(sent) => rest = &rest[sent..],
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -77,9 +77,9 @@ impl Channel {
             }
             let flags = if wait { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
             let mut chunk = [0; CHUNK];
-            match rustix::net::recv(&self.socket, &mut chunk[..], flags) {
-                Ok((0, _)) | Err(Errno::CONNRESET) => return Ok(Received::Closed),
-                Ok((read, _)) => self.arrived.extend_from_slice(&chunk[..read]),
+            match SYSTEM.receive(self.socket.as_fd(), &mut chunk, flags) {
+                Ok(0) | Err(Errno::CONNRESET) => return Ok(Received::Closed),
+                Ok(read) => self.arrived.extend_from_slice(&chunk[..read]),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) if !wait => return Ok(Received::WouldBlock),
                 Err(error) => return Err(error.into()),

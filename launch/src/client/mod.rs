@@ -10,12 +10,13 @@ use crate::error::LaunchError;
 use crate::line::{PmiLine, PmiLineWriter, from_hex, to_hex};
 use crate::mapping;
 use crate::server::{LINE_MAX, MESSAGE_MAX, OURS, REPORT};
+use carrousel_system::{SYSTEM, System};
 use channel::{Channel, Received};
 use environment::{LauncherAddress, RANKS_MAX};
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::collections::VecDeque;
 use std::env;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Set by our own launcher: the process number of a rank's parent. Not `CARROUSEL_...`: those variables
 /// are options, and the command refuses unknown ones.
@@ -28,7 +29,7 @@ pub(crate) const PROCESSORS: &str = "LAUNCHED_ON_PROCESSORS";
 /// the launcher may have bound each rank to some of them, or else the number that this process may use.
 pub fn processors() -> Option<usize> {
     let told = env::var(PROCESSORS).ok().and_then(|text| text.parse().ok()).filter(|count| *count > 0);
-    told.or_else(|| std::thread::available_parallelism().ok().map(usize::from))
+    told.or_else(|| SYSTEM.processors())
 }
 
 /// The answer to the first request.
@@ -112,6 +113,17 @@ impl Client {
             die_with_launcher()?;
         }
         Ok(Some(client))
+    }
+
+    /// The client of rank `rank` over the socket at whose other end its launcher is. For launchers in this process.
+    ///
+    /// # Errors
+    /// As [`Self::from_environment`].
+    #[doc(hidden)]
+    pub fn over(socket: OwnedFd, rank: u32, size: u32) -> Result<Self, LaunchError> {
+        let mut client = Self::new(Channel::new(socket), rank, size);
+        client.initialise()?;
+        Ok(client)
     }
 
     fn new(channel: Channel, rank: u32, size: u32) -> Self {

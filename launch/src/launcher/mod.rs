@@ -2,16 +2,16 @@
 
 mod input;
 
+use crate::coordinator::{Coordinator, Instruction};
 use crate::ending::{Ending, StopReason};
 use crate::error::{HOSTS, LaunchError};
-use crate::failure_policy::{Decision, FailurePolicy, Times};
+use crate::failure_policy::{Decision, FailurePolicy};
 use crate::job::{ESCALATION_DELAY, Job};
 use crate::limits::ensure_limits;
 use crate::local_ranks::{KILL_TIMEOUT, LocalRanks, REAP_INTERVAL, RankEvent, Stdin, adopt};
 use crate::poll::{Interest, Poll, Token};
 use crate::remote::connection::AgentConnection;
 use crate::remote::frame::AgentCommand;
-use crate::server::{PmiEffect, PmiServer, lost};
 use crate::signals::{Signals, is_end_request, notice_children, stop};
 use crate::sink::Sink;
 use input::{StdinRead, StdinReader};
@@ -93,7 +93,7 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
     if let Some(error) = launcher.output_error {
         return Err(LaunchError::Output { source: error.into() });
     }
-    let (failure, stop) = launcher.policy.into_outcome();
+    let (failure, stop) = launcher.coordinator.policy.into_outcome();
     // A job whose output was cut is no success.
     let stop = stop.or(launcher.output_cut.filter(|_| failure.is_none()));
     let failed = failure.as_ref().map_or(0, |(_, ending)| ending.status());
@@ -103,8 +103,7 @@ pub fn run(job: &Job, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> Result<
 struct Launcher {
     poll: Poll,
     signals: Signals,
-    server: PmiServer,
-    policy: FailurePolicy,
+    coordinator: Coordinator,
     local_ranks: LocalRanks,
     agents: Vec<AgentConnection>,
     input: Option<StdinReader>,
@@ -119,8 +118,6 @@ struct Launcher {
     reports_settle_at: Option<Duration>,
     /// The events of ranks while others were still being started.
     start_events: Vec<RankEvent>,
-    /// The lines about failures so far, for ranks that call `init` later.
-    lost_lines: Vec<String>,
     /// The reader of the output is slow: the ranks wait.
     output_full: bool,
     /// Why the output of the ranks cannot be written.
@@ -148,13 +145,11 @@ impl Launcher {
         adopt();
         let poll = Poll::new().map_err(LaunchError::system("make a poll"))?;
         let by_program: Vec<u32> = job.programs.iter().map(|program| program.ranks).collect();
-        let times = Times { grace: job.grace, kill_after: job.kill_after, timeout: job.timeout };
         poll.add(&signals, Token::Signals, Interest::Read).map_err(LaunchError::system("watch signals"))?;
         Ok(Self {
             poll,
             signals,
-            server: PmiServer::new(layout, &by_program),
-            policy: FailurePolicy::new(job.ranks(), times),
+            coordinator: Coordinator::new(layout, &by_program, job.grace, job.kill_after, job.timeout),
             local_ranks: LocalRanks::new(),
             agents: Vec::new(),
             input: None,
@@ -165,7 +160,6 @@ impl Launcher {
             hosts_silent_since: None,
             reports_settle_at: None,
             start_events: Vec::new(),
-            lost_lines: Vec::new(),
             output_full: false,
             output_error: None,
             end_requested: None,
@@ -177,7 +171,7 @@ impl Launcher {
     fn start(&mut self, job: &Job, layout: &[u32]) -> Result<(), LaunchError> {
         let stdin = std::io::stdin();
         let ranks = job.ranks();
-        let Self { signals, policy, local_ranks, poll, start_events, agents, .. } = self;
+        let Self { signals, coordinator, local_ranks, poll, start_events, agents, .. } = self;
         // Other signals are for ranks that run already.
         let mut may_continue =
             |started: u32| match signals.take().into_iter().find(|signal| is_end_request(*signal)) {
@@ -191,7 +185,7 @@ impl Launcher {
             let direct = ranks == 1 && !job.prefix;
             if direct {
                 // A shell does not report a SIGPIPE either.
-                policy.forwarded(Signal::PIPE.as_raw());
+                coordinator.policy.forwarded(Signal::PIPE.as_raw());
             }
             let from = if piped { Stdin::Piped } else { Stdin::Inherited };
             local_ranks.start(&share, (from, direct), poll, &mut may_continue, start_events)?;
@@ -242,11 +236,12 @@ impl Launcher {
             for event in events {
                 self.handle_event(event, watch);
             }
-            let mut decisions = Vec::new();
-            self.policy.tick(self.started_at.elapsed(), &mut decisions);
-            self.carry_out(decisions, watch);
-            if self.policy.all_ended() {
-                self.end_requested = self.end_requested.or(self.policy.timed_out(self.started_at.elapsed()));
+            let mut instructions = Vec::new();
+            self.coordinator.tick(self.started_at.elapsed(), &mut instructions);
+            self.carry_out(instructions, watch);
+            if self.coordinator.all_ended() {
+                let timed_out = self.coordinator.policy.timed_out(self.started_at.elapsed());
+                self.end_requested = self.end_requested.or(timed_out);
             }
             if self.reports_settle_at.is_some_and(|settled| self.started_at.elapsed() >= settled) {
                 self.reports_settle_at = None;
@@ -260,7 +255,7 @@ impl Launcher {
     /// Whether all processes have ended, and all output and events have been passed on.
     fn is_over(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) -> bool {
         let now = self.started_at.elapsed();
-        if !self.policy.all_ended() || self.agents.iter().any(|agent| !agent.is_over()) {
+        if !self.coordinator.all_ended() || self.agents.iter().any(|agent| !agent.is_over()) {
             return false;
         }
         // After the agents' connections: those are children of this process, too.
@@ -293,13 +288,14 @@ impl Launcher {
         if !self.start_events.is_empty() {
             return Some(Duration::ZERO);
         }
-        if self.policy.all_ended() {
+        if self.coordinator.all_ended() {
             return Some(REAP_INTERVAL);
         }
         let kill_deadline =
             self.killed_at.filter(|_| !self.local_ranks.all_ended()).map(|since| since + KILL_TIMEOUT);
         let silence_deadline = self.hosts_silent_since.map(|since| since + HOST_SILENCE_MAX);
-        let deadlines = [self.policy.deadline(), kill_deadline, silence_deadline, self.reports_settle_at];
+        let deadlines =
+            [self.coordinator.deadline(), kill_deadline, silence_deadline, self.reports_settle_at];
         let deadline = deadlines.into_iter().flatten().min();
         let until = |deadline: Duration| deadline.saturating_sub(self.started_at.elapsed());
         let input = self.input.as_ref().and_then(StdinReader::recheck_after);
@@ -307,62 +303,47 @@ impl Launcher {
     }
 
     fn handle_event(&mut self, event: RankEvent, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
-        let now = self.started_at.elapsed();
-        let mut decisions = Vec::new();
+        let (now, mut instructions) = (self.started_at.elapsed(), Vec::new());
         match event {
             RankEvent::Output { stream: 0, bytes } => self.output.push(&bytes),
             RankEvent::Output { bytes, .. } => self.errors.push(&bytes),
-            RankEvent::Ended { rank, ending } => self.policy.ended(rank, ending, now, &mut decisions),
-            RankEvent::Line { rank, line } => {
-                let mut effects = Vec::new();
-                self.server.handle(rank, &line, &mut effects);
-                for effect in effects {
-                    match effect {
-                        PmiEffect::Send(rank, line) => self.send_line(rank, &line),
-                        PmiEffect::Initialised(rank) => {
-                            // Once: repeated `init` requests of a rank must not multiply the lines kept for it.
-                            if self.policy.initialised(rank, now, &mut decisions) {
-                                let known: String = self.lost_lines.concat();
-                                self.send_line(rank, &known);
-                            }
-                        }
-                        PmiEffect::Finalised(rank) => self.policy.finalised(rank),
-                        PmiEffect::Failed(rank, ending) => {
-                            self.policy.failed(rank, ending, now, &mut decisions)
-                        }
-                        PmiEffect::Report(rank, json) => {
-                            self.reports_settle_at = Some(now + SETTLED);
-                            self.notify(Event::Report { rank, json: &json }, watch);
-                        }
-                    }
-                }
-            }
+            RankEvent::Ended { rank, ending } => self.coordinator.ended(rank, ending, now, &mut instructions),
+            RankEvent::Line { rank, line } => self.coordinator.line(rank, &line, now, &mut instructions),
         }
-        self.carry_out(decisions, watch);
+        self.carry_out(instructions, watch);
     }
 
-    fn carry_out(&mut self, decisions: Vec<Decision>, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
-        for decision in decisions {
-            match decision {
-                Decision::Terminate => self.signal_ranks(Signal::TERM.as_raw()),
-                Decision::Kill => self.kill(),
-                // If a host could not start its ranks, its error is the result: failures that follow are not told.
-                Decision::Failed { .. } if self.has_failed_host() => {}
-                Decision::Stopped { stop } => {
+    fn carry_out(&mut self, instructions: Vec<Instruction>, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
+        for instruction in instructions {
+            match instruction {
+                Instruction::Send(rank, line) => self.send_line(rank, &line),
+                Instruction::Terminate => self.signal_ranks(Signal::TERM.as_raw()),
+                Instruction::Kill => self.kill(),
+                Instruction::Stopped { stop } => {
                     self.end_requested.get_or_insert(stop);
-                    let ranks = self.policy.running();
+                    let ranks = self.coordinator.policy.running();
                     self.notify(Event::Stopped { stop, ranks: &ranks }, watch);
                 }
-                Decision::Failed { rank, ending, expected } => {
+                Instruction::Failed { rank, ending, expected } => {
                     self.notify(Event::Failed { rank, ending: &ending, expected }, watch);
-                    let line = lost(rank, &ending);
-                    for other in self.policy.others(rank) {
-                        self.send_line(other, &line);
-                    }
-                    self.lost_lines.push(line);
+                }
+                Instruction::Report(rank, json) => {
+                    self.reports_settle_at = Some(self.started_at.elapsed() + SETTLED);
+                    self.notify(Event::Report { rank, json: &json }, watch);
                 }
             }
         }
+    }
+
+    /// Carries out what the policy decides when it is asked.
+    fn decide(
+        &mut self,
+        ask: impl FnOnce(&mut FailurePolicy, &mut Vec<Decision>),
+        watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>),
+    ) {
+        let mut instructions = Vec::new();
+        self.coordinator.decide(&mut instructions, ask);
+        self.carry_out(instructions, watch);
     }
 
     /// Passes an event to the caller, and the caller's text to standard error.
@@ -398,13 +379,12 @@ impl Launcher {
     /// Forwards the signals that the user has sent to this process.
     fn forward_signals(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for number in self.signals.take() {
-            self.policy.forwarded(number);
+            self.coordinator.policy.forwarded(number);
             self.signal_ranks(number);
             if is_end_request(number) {
                 self.end_requested.get_or_insert(StopReason::Signal(number));
-                let mut decisions = Vec::new();
-                self.policy.end_requested(number, self.started_at.elapsed(), &mut decisions);
-                self.carry_out(decisions, watch);
+                let now = self.started_at.elapsed();
+                self.decide(|policy, decisions| policy.end_requested(number, now, decisions), watch);
             }
             if number == Signal::TSTP.as_raw() {
                 stop();
@@ -437,10 +417,14 @@ impl Launcher {
 
     /// Ends the job if a host cannot start its ranks, and gives up hosts that send nothing at the end.
     fn check_hosts(&mut self, host_heard: bool, events: &mut Vec<RankEvent>) {
-        if self.killed_at.is_none() && self.has_failed_host() {
-            self.kill();
+        if self.has_failed_host() {
+            // The host's error is the result: failures that follow are not told.
+            self.coordinator.silence();
+            if self.killed_at.is_none() {
+                self.kill();
+            }
         }
-        let is_ending = self.killed_at.is_some() || self.policy.all_ended();
+        let is_ending = self.killed_at.is_some() || self.coordinator.all_ended();
         if !is_ending || self.agents.iter().all(AgentConnection::is_over) {
             self.hosts_silent_since = None;
             return;
@@ -467,16 +451,15 @@ impl Launcher {
     fn write_output(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
         for flushed in [self.output.flush(&self.poll), self.errors.flush(&self.poll)] {
             let Err(error) = flushed else { continue };
-            let (now, mut decisions) = (self.started_at.elapsed(), Vec::new());
+            let now = self.started_at.elapsed();
             if error == Errno::PIPE {
                 // As in any pipeline. Output that the ranks write meanwhile is read and dropped: they end by the
                 // launcher's signal, and not by their own handling of a closed pipe.
-                self.policy.reader_left(now, &mut decisions);
+                self.decide(|policy, decisions| policy.reader_left(now, decisions), watch);
             } else {
                 self.output_error = Some(error);
-                self.policy.give_up(now, &mut decisions);
+                self.decide(|policy, decisions| policy.give_up(now, decisions), watch);
             }
-            self.carry_out(decisions, watch);
         }
         self.output_full = self.output.is_full() || self.errors.is_full();
         self.local_ranks.pause_output(self.output_full, &self.poll);

@@ -10,6 +10,7 @@ use crate::chunk_queue::{CHUNKS_MAX, Chunks, Help, Helper, Owner, Sound, WORDS};
 use crate::ring::CONTROL_WORDS_START;
 use crate::sync::AtomicU64;
 use crate::{Frame, Ring};
+use carrousel_system::{SYSTEM, System};
 use carrousel_transport::{Memory, Read, Regions, Write};
 use rustix::process::Pid;
 use std::ops::Range;
@@ -93,10 +94,10 @@ fn await_helper(peer: &Peer, owner: &Owner<'_>) -> Help {
             continue;
         }
         // A helper that has not finished by now may be waiting for this processor, or never finish.
-        if peer.has_ended() || waited.poll(Instant::now(), peer.is_stopped()) > PATIENCE {
+        if peer.has_ended() || waited.poll(SYSTEM.now(), peer.is_stopped()) > PATIENCE {
             return Help::Corrupt;
         }
-        std::thread::yield_now();
+        SYSTEM.yield_now();
     }
 }
 

@@ -3,13 +3,10 @@
 //!
 //! The system permits it to a process that may trace the peer. Yama permits it to ancestors only (`ptrace_scope` 1)
 //! unless the peer has agreed, and containers often forbid it; so a copy is tried when a peer connects.
-//!
-//! `nix` wraps these two calls; `rustix`, which the workspace calls the system by otherwise, does not have them.
 
-use nix::errno::Errno;
-use nix::sys::uio::{RemoteIoVec, process_vm_readv, process_vm_writev};
+use carrousel_system::{SYSTEM, System};
+use rustix::io::Errno;
 use rustix::process::Pid;
-use std::io::{IoSlice, IoSliceMut};
 
 /// The bytes that a peer reads to find out whether direct copies are permitted, and whether the process at the address
 /// runs this library.
@@ -33,43 +30,34 @@ pub(super) enum DirectCopyError {
 impl From<Errno> for DirectCopyError {
     fn from(errno: Errno) -> Self {
         match errno {
-            Errno::EPERM | Errno::ENOSYS | Errno::EACCES => Self::Forbidden,
+            Errno::PERM | Errno::NOSYS | Errno::ACCESS => Self::Forbidden,
             _ => Self::Broken,
         }
     }
 }
 
-/// The same process for `nix`.
-fn as_nix(pid: Pid) -> nix::unistd::Pid {
-    nix::unistd::Pid::from_raw(pid.as_raw_pid())
-}
-
 /// Copies from `address` in process `pid`.
-pub(super) fn read(pid: Pid, address: u64, mut into: &mut [u8]) -> Result<(), DirectCopyError> {
-    let mut base = address as usize;
+pub(super) fn read(pid: Pid, mut address: u64, mut into: &mut [u8]) -> Result<(), DirectCopyError> {
     while !into.is_empty() {
-        let remote = [RemoteIoVec { base, len: into.len() }];
-        let copied = process_vm_readv(as_nix(pid), &mut [IoSliceMut::new(into)], &remote)?;
+        let copied = SYSTEM.read_memory(pid, address, into)?;
         if copied == 0 {
             return Err(DirectCopyError::Broken);
         }
         into = &mut into[copied..];
-        base = base.wrapping_add(copied);
+        address = address.wrapping_add(copied as u64);
     }
     Ok(())
 }
 
 /// Copies to `address` in process `pid`.
-pub(super) fn write(pid: Pid, mut from: &[u8], address: u64) -> Result<(), DirectCopyError> {
-    let mut base = address as usize;
+pub(super) fn write(pid: Pid, mut from: &[u8], mut address: u64) -> Result<(), DirectCopyError> {
     while !from.is_empty() {
-        let remote = [RemoteIoVec { base, len: from.len() }];
-        let copied = process_vm_writev(as_nix(pid), &[IoSlice::new(from)], &remote)?;
+        let copied = SYSTEM.write_memory(pid, from, address)?;
         if copied == 0 {
             return Err(DirectCopyError::Broken);
         }
         from = &from[copied..];
-        base = base.wrapping_add(copied);
+        address = address.wrapping_add(copied as u64);
     }
     Ok(())
 }

@@ -44,6 +44,7 @@ use crate::doorbell;
 use crate::segment::Word;
 use crate::sync::{Ordering, Sound};
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
+use carrousel_system::{Defect, Point, SYSTEM, System};
 use carrousel_transport::{Arrival, HEAD_MAX, Handler, Header, RankId, Regions, Transport};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
@@ -124,7 +125,7 @@ impl Node {
     pub fn address(&self) -> Address {
         let fd = self.segment.as_fd().as_raw_fd();
         Address {
-            pid: std::process::id(),
+            pid: SYSTEM.pid().as_raw_pid() as u32,
             fd,
             probe: &raw const direct::PROBE as u64,
             nonce: self.segment.nonce(),
@@ -179,13 +180,18 @@ impl Node {
         }
         let doorbell = self.segment.doorbell();
         doorbell::fall_asleep::<Sound>(&doorbell);
-        let taken = self.poll_aside(now, handler);
+        let taken = if SYSTEM.restores(Defect::SleepsUnpolled) { 0 } else { self.poll_aside(now, handler) };
         let ringers = self.segment.ringers().load(Ordering::Relaxed);
         if taken == 0 && !self.out.is_waiting() && ringers >= self.inbound.len() as u64 {
             doorbell.wait_while(doorbell::SLEEPS, timeout);
         }
         doorbell::wake_up(&doorbell);
-        if taken > 0 { taken } else { self.poll_aside(now, handler) }
+        if taken > 0 {
+            return taken;
+        }
+        let taken = self.poll_aside(now, handler);
+        SYSTEM.passes(Point::Slept { arrivals: taken > 0 });
+        taken
     }
 
     /// [`Transport::poll`], of which one copy is enough where this process sleeps anyway.

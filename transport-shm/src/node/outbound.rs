@@ -13,13 +13,15 @@ use super::process::{self, Identity, Process};
 use crate::doorbell;
 use crate::sync::Ordering;
 use crate::{Layout, Producer, PushError, Segment, SegmentError};
+use carrousel_system::{SYSTEM, System};
 use carrousel_transport::{
     Arrival, Atomic, AtomicsUnsupportedError, Handle, Head, Header, Outbound, RankId, Read, Regions, Write,
 };
-use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::event::{PollFd, PollFlags};
 use rustix::process::Pid;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
+use std::time::Duration;
 use zerocopy::IntoBytes;
 
 /// How many processes without a pidfd each [`Out::poll_ended`] probes: a probe takes microseconds.
@@ -238,7 +240,7 @@ impl Out {
         let peers = self.peers.iter().enumerate().filter_map(pidfd);
         let (local_ranks, mut polled): (Vec<usize>, Vec<PollFd<'_>>) = peers.unzip();
         let mut ended = Vec::new();
-        if rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok() {
+        if SYSTEM.poll(&mut polled, Duration::ZERO).is_ok() {
             let is_over = |(_, fd): &(usize, PollFd<'_>)| !fd.revents().is_empty();
             ended.extend(
                 local_ranks.into_iter().zip(polled).filter(is_over).map(|(local_rank, _)| local_rank),

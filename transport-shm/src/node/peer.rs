@@ -7,6 +7,7 @@ use crate::doorbell;
 use crate::segment::Word;
 use crate::sync::{Ordering, Sound};
 use crate::{Producer, PushError, Ring};
+use carrousel_system::{Point, SYSTEM, System};
 use carrousel_transport::{Handle, Head, Memory, Regions};
 use rustix::process::Pid;
 use std::collections::VecDeque;
@@ -72,6 +73,7 @@ impl PeerRing {
 
     #[inline(always)]
     fn ring_doorbell(&self) {
+        SYSTEM.passes(Point::Pushed);
         if doorbell::is_asleep::<Sound>(&self.doorbell) {
             self.wake();
         }

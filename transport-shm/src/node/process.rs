@@ -4,13 +4,13 @@
 //! number later. Where there is no pidfd (Linux before 5.3, valgrind, filters of containers, too many open files),
 //! `/proc` tells, of one process at a time.
 
-use rustix::event::{PollFd, PollFlags, Timespec};
+use carrousel_system::{SYSTEM, System};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::Pid;
 use std::fs;
 use std::os::fd::OwnedFd;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Identifies one of all processes that ever ran on this node: others with the same number began at other times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Identity {
     /// Its line in `/proc`, if there is one.
     fn stat_line(self) -> Option<Vec<u8>> {
         let Self { pid, in_proc, .. } = self;
-        in_proc.then(|| fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())))?.ok()
+        in_proc.then(|| SYSTEM.stat_line(Some(pid)))?
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) fn is_in_proc() -> bool {
 
 /// When this process began, see [`Identity::began`].
 pub(super) fn began() -> u64 {
-    let line = fs::read("/proc/self/stat").unwrap_or_default();
+    let line = SYSTEM.stat_line(None).unwrap_or_default();
     Stat::parse(&line).map_or(0, |stat| stat.began)
 }
 
@@ -96,7 +96,7 @@ impl Process {
     /// # Errors
     /// When the process has ended, and no other process has its number.
     pub(super) fn open(identity: Identity) -> Result<Self, Errno> {
-        match rustix::process::pidfd_open(identity.pid, PidfdFlags::empty()) {
+        match SYSTEM.pidfd(identity.pid) {
             // The peer's segment tells whether this is the peer's process.
             Ok(pidfd) => Ok(Self { identity, pidfd: Some(pidfd) }),
             Err(Errno::SRCH) => Err(Errno::SRCH),
@@ -113,7 +113,7 @@ impl Process {
     /// Whether it has ended.
     pub(super) fn has_ended(&self) -> bool {
         match &self.pidfd {
-            Some(pidfd) => ends_within(pidfd, Timespec::default()),
+            Some(pidfd) => ends_within(pidfd, Duration::ZERO),
             None => self.identity.has_ended(),
         }
     }
@@ -133,24 +133,23 @@ impl Process {
             return true;
         }
         if let Some(pidfd) = &self.pidfd {
-            let moment = Timespec { tv_sec: 0, tv_nsec: MOMENT.as_nanos() as i64 };
-            return ends_within(pidfd, moment);
+            return ends_within(pidfd, MOMENT);
         }
-        let began = Instant::now();
+        let began = SYSTEM.now();
         while !self.identity.has_ended() {
-            if began.elapsed() >= MOMENT {
+            if SYSTEM.now() - began >= MOMENT {
                 return false;
             }
-            thread::sleep(STEP);
+            SYSTEM.sleep(STEP);
         }
         true
     }
 }
 
 /// Whether the process behind a pidfd has ended, or ends within this time.
-fn ends_within(process: &OwnedFd, time: Timespec) -> bool {
+fn ends_within(process: &OwnedFd, time: Duration) -> bool {
     let mut polled = [PollFd::new(process, PollFlags::IN)];
-    rustix::event::poll(&mut polled, Some(&time)).is_ok_and(|ready| ready > 0)
+    SYSTEM.poll(&mut polled, time).is_ok_and(|ready| ready > 0)
 }
 
 #[cfg(all(test, not(miri)))]
@@ -197,7 +196,7 @@ mod tests {
         for (sent, is_stopped) in [(Signal::STOP, true), (Signal::CONT, false)] {
             signal(sent);
             while process.is_stopped() != is_stopped {
-                thread::yield_now();
+                std::thread::yield_now();
             }
             assert!(!process.has_ended());
         }
