@@ -11,6 +11,7 @@ mod guards;
 mod guest;
 mod hydra;
 mod nightly;
+mod simulate;
 mod slurm;
 mod soak;
 mod steps;
@@ -69,6 +70,7 @@ enum Chore {
     /// programs that are missing are installed; elsewhere the tests are skipped. `guest run` runs any command.
     Guest(guest::Guest),
     Soak(soak::Soak),
+    Simulate(simulate::Simulate),
     /// Write the shell completions and the manual to dist/
     Docs,
 }
@@ -83,6 +85,10 @@ fn main() -> ExitCode {
         Chore::Bench { what } => bench::run(&what),
         Chore::Guest(guest) => return guest::run(&guest),
         Chore::Soak(soak) => match soak::run(&soak) {
+            Ok(status) => return status,
+            Err(message) => Err(message),
+        },
+        Chore::Simulate(simulate) => match simulate::run(&simulate) {
             Ok(status) => return status,
             Err(message) => Err(message),
         },

@@ -6,6 +6,7 @@ use crate::figures;
 use crate::guards;
 use crate::guest;
 use crate::hydra;
+use crate::simulate;
 use crate::slurm::{self, Slurm};
 use crate::soak;
 use crate::steps::Steps;
@@ -67,6 +68,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/loom"));
         tools::run(command)
     });
+    steps.step("simulation: 1,000 seeds, and defects of the past", simulate::step);
     steps.step("instructions of a message", guards::instructions);
     steps.step("AddressSanitizer", guards::address_sanitizer);
     steps.step("Miri", guards::miri);
