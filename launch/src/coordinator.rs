@@ -77,6 +77,7 @@ impl Coordinator {
                     }
                 }
                 PmiEffect::Finalised(rank) => self.policy.finalised(rank),
+                PmiEffect::Left(rank) => self.policy.left(rank),
                 PmiEffect::Failed(rank, ending) => self.policy.failed(rank, ending, now, &mut decisions),
                 PmiEffect::Report(rank, json) => out.push(Instruction::Report(rank, json)),
             }

@@ -8,6 +8,10 @@ use std::time::Duration;
 /// signal to its child and to its child's group.
 const REPEAT_MIN_DELAY: Duration = Duration::from_millis(500);
 
+/// How long a failure waits for the end of a rank that has left before and may be its reason. A program that unwinds ends
+/// long before.
+const REASON_MAX_DELAY: Duration = Duration::from_secs(1);
+
 /// A decision of the policy, for the launcher to carry out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
@@ -28,6 +32,8 @@ struct Rank {
     /// It has called `init`, and not `finalize`: it counts on the other ranks.
     participates: bool,
     finalised: bool,
+    /// It has left without `finalize`, and may go on; the number of ranks that had left before.
+    left_as: Option<u32>,
     ended: bool,
     failed: bool,
 }
@@ -66,6 +72,9 @@ pub(crate) struct Times {
 /// A rank fails by a status other than 0, a signal, an abort, or a violation of the protocol; and by ending with
 /// status 0 while another rank still counts on it: one that has called `init`, and not `finalize`. A program that
 /// never calls `init` is free to end at any time.
+///
+/// A rank that unwinds lets go of its memory, and ends some time later. Peers that miss it may end sooner, by a status of
+/// their own: as long as nobody is known to have failed, theirs are not told before its own.
 #[derive(Debug)]
 pub(crate) struct FailurePolicy {
     ranks: Vec<Rank>,
@@ -74,6 +83,11 @@ pub(crate) struct FailurePolicy {
     participants: usize,
     /// Ranks that have ended with status 0 and without `finalize`: failures, as soon as another rank counts on them.
     exited_unfinalised: Vec<u32>,
+    /// How many ranks have left without `finalize`.
+    left: u32,
+    /// Failures by a status while a rank that had left before had not ended, and when they are told in any case.
+    held: Vec<(u32, Ending)>,
+    held_until: Duration,
     times: Times,
     phase: Phase,
     first_failure: Option<(u32, Ending)>,
@@ -92,6 +106,9 @@ impl FailurePolicy {
             running: ranks as usize,
             participants: 0,
             exited_unfinalised: Vec::new(),
+            left: 0,
+            held: Vec::new(),
+            held_until: Duration::ZERO,
             times,
             phase: Phase::Running,
             first_failure: None,
@@ -130,18 +147,20 @@ impl FailurePolicy {
 
     /// The time at which [`Self::tick`] has something to do.
     pub(crate) fn deadline(&self) -> Option<Duration> {
-        match self.phase {
+        let of_phase = match self.phase {
             Phase::Grace { until } | Phase::Terminated { until } => Some(until),
             Phase::Running => self.times.timeout,
             Phase::EndRequested { until } => until.into_iter().chain(self.times.timeout).min(),
             Phase::Killed => None,
-        }
+        };
+        let of_held = (!self.held.is_empty()).then_some(self.held_until);
+        of_phase.into_iter().chain(of_held).min()
     }
 
     /// The rank has called `init`. Returns whether it did for the first time.
     pub(crate) fn initialised(&mut self, rank: u32, now: Duration, out: &mut Vec<Decision>) -> bool {
         let state = &mut self.ranks[rank as usize];
-        state.finalised = false;
+        (state.finalised, state.left_as) = (false, None);
         let (ended, is_new) = (state.ended, !std::mem::replace(&mut state.initialised_before, true));
         self.set_participates(rank, !ended);
         self.find_unfinished(now, out);
@@ -152,6 +171,13 @@ impl FailurePolicy {
     pub(crate) fn finalised(&mut self, rank: u32) {
         self.set_participates(rank, false);
         self.ranks[rank as usize].finalised = true;
+    }
+
+    /// The rank lets go of what its peers use, without `finalize`: they may fail because of it before it has ended.
+    pub(crate) fn left(&mut self, rank: u32) {
+        let left_as = &mut self.ranks[rank as usize].left_as;
+        self.left += u32::from(left_as.is_none());
+        left_as.get_or_insert(self.left - 1);
     }
 
     /// The rank has failed, although its process may go on.
@@ -169,6 +195,21 @@ impl FailurePolicy {
         self.first_failure.get_or_insert((rank, ending.clone()));
         let expected = matches!(&ending, Ending::Killed(signal) if self.forwarded.contains(signal));
         out.push(Decision::Failed { rank, ending, expected });
+        self.tell_held(now, out);
+    }
+
+    /// Tells the failures that were held back.
+    fn tell_held(&mut self, now: Duration, out: &mut Vec<Decision>) {
+        for (rank, ending) in std::mem::take(&mut self.held) {
+            self.failed(rank, ending, now, out);
+        }
+    }
+
+    /// Whether a rank that has left before this one may be why this one has failed by its status.
+    fn may_have_reason(&self, rank: u32) -> bool {
+        let before = self.ranks[rank as usize].left_as.unwrap_or(self.left);
+        let goes_on = |state: &Rank| !state.ended && state.left_as.is_some_and(|number| number < before);
+        self.left > 0 && self.first_failure.is_none() && self.ranks.iter().any(goes_on)
     }
 
     /// The rank's process is gone.
@@ -176,13 +217,25 @@ impl FailurePolicy {
         self.set_participates(rank, false);
         let state = &mut self.ranks[rank as usize];
         self.running -= usize::from(!std::mem::replace(&mut state.ended, true));
-        if ending != Ending::Exited(0) {
-            return self.failed(rank, ending, now, out);
+        match ending {
+            // Its peers have failed without it.
+            Ending::Exited(0) if state.left_as.is_some() && !self.held.is_empty() => {
+                self.failed(rank, Ending::Unfinished, now, out);
+            }
+            Ending::Exited(0) => {
+                if !state.finalised {
+                    self.exited_unfinalised.push(rank);
+                }
+                self.find_unfinished(now, out);
+            }
+            Ending::Exited(_) if self.may_have_reason(rank) => {
+                if self.held.is_empty() {
+                    self.held_until = now + REASON_MAX_DELAY;
+                }
+                self.held.push((rank, ending));
+            }
+            _ => self.failed(rank, ending, now, out),
         }
-        if !state.finalised {
-            self.exited_unfinalised.push(rank);
-        }
-        self.find_unfinished(now, out);
     }
 
     /// A signal of this number is forwarded to all ranks; a rank that dies of it is not to blame.
@@ -225,6 +278,9 @@ impl FailurePolicy {
 
     /// Takes the decisions whose time has come.
     pub(crate) fn tick(&mut self, now: Duration, out: &mut Vec<Decision>) {
+        if now >= self.held_until {
+            self.tell_held(now, out);
+        }
         match (self.phase, self.timed_out(now)) {
             (Phase::Running | Phase::EndRequested { .. }, Some(stop)) if !self.all_ended() => {
                 self.stop(stop, now + self.times.kill_after.unwrap_or(ESCALATION_DELAY), out);
@@ -294,6 +350,7 @@ mod tests {
     enum Step {
         Init(u32),
         Done(u32),
+        Go(u32),
         End(u32, Ending),
         Abort(u32),
         Forward(i32),
@@ -321,6 +378,7 @@ mod tests {
                     policy.initialised(rank, now, &mut out);
                 }
                 Done(rank) => policy.finalised(rank),
+                Go(rank) => policy.left(rank),
                 End(rank, ending) => policy.ended(rank, ending, now, &mut out),
                 Abort(rank) => policy.failed(rank, abort(), now, &mut out),
                 Forward(signal) => policy.forwarded(signal),
@@ -384,6 +442,34 @@ mod tests {
         assert_eq!(first, Some((1, Ending::Killed(9))));
         let steps = [End(1, Ending::Killed(9)), Tick(1), End(0, Ending::Killed(15))];
         check(steps, &[failed(1, Ending::Killed(9)), Decision::Terminate]);
+    }
+
+    #[test]
+    fn a_rank_that_has_left_is_blamed_although_its_peers_end_first() {
+        let first = Ending::Exited(101);
+        let told = [failed(1, first.clone()), failed(0, Ending::Exited(3))];
+        let begin = || [Init(0), Init(1), Go(1), End(0, Ending::Exited(3))];
+        let blamed = check(begin().into_iter().chain([End(1, first.clone())]), &told);
+        assert_eq!(blamed, Some((1, first.clone())));
+        // The peer lets go as well, later.
+        check([Init(0), Init(1), Go(1), Go(0), End(0, Ending::Exited(3)), End(1, first.clone())], &told);
+        check([Init(0), Init(1), Go(0), Go(1), End(0, Ending::Exited(3))], &told[1..]);
+        // A status of 0 is a failure, too: the peer has needed it.
+        let told = [failed(1, Ending::Unfinished), failed(0, Ending::Exited(3))];
+        check(begin().into_iter().chain([fine(1)]), &told);
+    }
+
+    #[test]
+    fn a_failure_waits_for_its_reason_in_bounded_time_and_for_no_signal() {
+        let begin = || [Init(0), Init(1), Go(1), End(0, Ending::Exited(3))];
+        check(begin(), &[]);
+        check(begin().into_iter().chain([Tick(0)]), &[]);
+        check(begin().into_iter().chain([Tick(1)]), &[failed(0, Ending::Exited(3))]);
+        check([Init(0), Init(1), Go(1), End(0, Ending::Killed(9))], &[failed(0, Ending::Killed(9))]);
+        let mut policy = FailurePolicy::new(2, TIMES);
+        policy.left(1);
+        policy.ended(0, Ending::Exited(3), SECOND, &mut Vec::new());
+        assert_eq!(policy.deadline(), Some(2 * SECOND));
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub(crate) enum PmiEffect {
     Initialised(u32),
     /// The rank has called `finalize`: no other rank waits for it any more.
     Finalised(u32),
+    /// The rank lets go of what its peers use, without `finalize`.
+    Left(u32),
     /// The rank has aborted, or has broken the protocol.
     Failed(u32, Ending),
     /// The rank has sent a report for the caller.
@@ -117,6 +119,8 @@ impl PmiServer {
                 out.push(PmiEffect::Finalised(rank));
                 PmiLineWriter::new("finalize_ack")
             }
+            // Of our own clients only, which wait for no answer.
+            "leave" => return out.push(PmiEffect::Left(rank)),
             "abort" => {
                 let code = line.number("exitcode").unwrap_or(1);
                 let message = String::from_utf8_lossy(message).into_owned();

@@ -159,6 +159,11 @@ impl Launcher {
         Ok(())
     }
 
+    /// This rank lets go of what its peers use.
+    pub(super) fn leave(&self) {
+        self.link.leave();
+    }
+
     /// The ranks that the launcher says have ended since it was last asked.
     pub(super) fn lost(&self) -> Result<Vec<RankId>, Error> {
         self.link.lost()

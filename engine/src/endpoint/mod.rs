@@ -129,6 +129,16 @@ pub struct Endpoint {
     awaited: Option<(Awaited, CallSite)>,
 }
 
+impl Drop for Endpoint {
+    /// Peers see a rank that has not finished as lost once its memory is gone. The launcher is told before, so that it does
+    /// not take their ends for the reason.
+    fn drop(&mut self) {
+        if let Some(launcher) = &self.launcher {
+            launcher.leave();
+        }
+    }
+}
+
 /// An endpoint may be driven by one thread after another, or by several behind a lock.
 const _: fn() = || {
     fn sends<T: Send>() {}

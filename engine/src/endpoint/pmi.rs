@@ -67,6 +67,12 @@ impl PmiConnection {
         Ok(events.into_iter().filter_map(rank).collect())
     }
 
+    /// Tells the launcher that this rank lets go of what its peers use, if it has not left the job.
+    pub(super) fn leave(&self) {
+        // A launcher that cannot be told sees the end of the process.
+        let _ = self.with(|client| Ok(client.leave()?));
+    }
+
     /// Leaves the job.
     pub fn finalize(&self) -> Result<(), Error> {
         match self.client().take() {

@@ -279,6 +279,15 @@ impl Client {
         self.send("report", &format!("cmd=report {json}\n"))
     }
 
+    /// Tells our own launcher that this rank lets go of what its peers use, without [`Self::finalize`]: they may fail because
+    /// of it before its process ends. Waits for no answer. Other launchers are sent nothing.
+    pub fn leave(&mut self) -> Result<(), LaunchError> {
+        if !self.watched {
+            return Ok(());
+        }
+        self.send("leave", &PmiLineWriter::new("leave").finish())
+    }
+
     /// The events of other ranks that have arrived since the last call. Does not wait: when there may be events,
     /// the descriptor ([`AsFd`]) is readable. Only our own launcher sends them.
     ///

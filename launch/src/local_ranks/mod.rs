@@ -380,11 +380,15 @@ impl LocalRanks {
         out.push(RankEvent::Ended { rank: self.first + index, ending });
     }
 
-    /// Before the first rank that has failed by its status: collects the ranks that are dying. Their peers can find their
-    /// memory gone before the system says that they have ended, and fail for that reason.
+    /// Before the first rank that has failed by its status: reads what the others have sent, as one may have said that it
+    /// leaves, and collects the ranks that are dying. Their peers can find their memory gone before the system says that
+    /// they have ended, and fail for that reason.
     fn collect_dying(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
         if std::mem::replace(&mut self.one_has_failed, true) {
             return;
+        }
+        for index in 0..self.ranks.len() as u32 {
+            self.read_lines(index, poll, out);
         }
         let running = (0..).zip(&self.ranks).filter(|(_, local_rank)| !local_rank.ended);
         let dying = running.filter_map(|(index, local_rank)| Some((Dying::of(local_rank.pid)?, index)));
