@@ -24,8 +24,6 @@ struct SeedResult {
     seed: u64,
     /// What is wrong, if anything is.
     wrong: Option<String>,
-    /// Whether it did not end because a rank could not connect to another, and was not told (`World::is_cut_off`).
-    cut_off: bool,
     /// The kind of its faults.
     kind: &'static str,
     ranks: usize,
@@ -85,7 +83,6 @@ fn run(seed: u64, arguments: &Arguments) -> SeedResult {
     let failed = |what: String| SeedResult {
         seed,
         wrong: Some(what),
-        cut_off: false,
         kind,
         ranks,
         steps: 0,
@@ -127,7 +124,6 @@ fn run(seed: u64, arguments: &Arguments) -> SeedResult {
     SeedResult {
         seed,
         wrong: world.wrong(),
-        cut_off: world.cut_off.get(),
         kind,
         ranks,
         steps: world.steps(),

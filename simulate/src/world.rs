@@ -43,9 +43,6 @@ impl Machine {
     }
 }
 
-/// The virtual time after which a job has hung in which no rank has ended.
-const CUT_OFF_AFTER: Duration = Duration::from_secs(100);
-
 /// The actors of a job, and the time that they share. The last one is the launcher.
 pub(crate) struct World {
     pub(crate) machine: Machine,
@@ -68,8 +65,6 @@ pub(crate) struct World {
     /// A rank has died between a push and the wake-up of its receiver: no other process wakes it.
     died_pushing: Cell<bool>,
     wrong: RefCell<Option<String>>,
-    /// The job did not end, for a reason that is known: see [`World::is_cut_off`].
-    pub(crate) cut_off: Cell<bool>,
     trace: RefCell<Trace>,
 }
 
@@ -99,7 +94,6 @@ impl World {
             calls_failed: Cell::new(0),
             died_pushing: Cell::new(false),
             wrong: RefCell::new(None),
-            cut_off: Cell::new(false),
             trace: RefCell::new(Trace::new(traces)),
         })
     }
@@ -131,10 +125,6 @@ impl World {
             if self.wrong.borrow().is_some() || self.actors.borrow().iter().all(Actor::is_over) {
                 return None;
             }
-            if self.now.get() > CUT_OFF_AFTER && self.is_cut_off() {
-                self.cut_off.set(true);
-                return None;
-            }
             if self.steps.get() > STEPS_MAX || self.now.get() > TIME_MAX {
                 let (steps, now) = (self.steps.get(), self.now.get());
                 self.fails(format_args!("it does not end: {steps} steps, {now:?}: {}", self.states()));
@@ -152,15 +142,6 @@ impl World {
             }
             self.advance();
         }
-    }
-
-    /// Whether ranks wait for a message that was not sent, as far as is known. A small message has no request, and whoever
-    /// sends it is not told if there was no memory for the connection: the next call that needs the peer is. If there is
-    /// none, the peer waits, and nobody ends.
-    fn is_cut_off(&self) -> bool {
-        self.calls_failed.get() > 0
-            && self.defect.is_none()
-            && !self.actors.borrow().iter().any(Actor::is_over)
     }
 
     /// Time goes on to the moment at which the first actor can run.

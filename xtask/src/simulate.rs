@@ -56,7 +56,6 @@ const FLAG: &str = "--cfg carrousel_simulated";
 struct SeedResult {
     seed: u64,
     wrong: Option<String>,
-    cut_off: bool,
     kind: String,
     ranks: u64,
     steps: u64,
@@ -93,8 +92,6 @@ struct SimulationTally {
     /// Of all jobs together.
     virtual_seconds: f64,
     seconds: f64,
-    /// Jobs that did not end because a rank had no memory for a connection, and its small message has no request to tell it.
-    cut_off: u64,
     defects: Vec<DefectFound>,
     failures: Vec<SeedFailure>,
 }
@@ -106,7 +103,6 @@ impl SimulationTally {
         self.ranks += result.ranks;
         self.steps += result.steps;
         self.virtual_seconds += result.time_us as f64 / 1e6;
-        self.cut_off += u64::from(result.cut_off);
         if let Some(wrong) = &result.wrong {
             self.fail(result.seed, wrong, defect);
         }
@@ -132,7 +128,6 @@ impl SimulationTally {
         row("steps", self.steps.to_string());
         row("virtual seconds", format!("{:.1}", self.virtual_seconds));
         row("seconds", format!("{:.1}", self.seconds));
-        row("cut off without memory", self.cut_off.to_string());
         row("failures", self.failures.len().to_string());
         let mut text = table::render(table, 1..2);
         for DefectFound { defect, seeds, wrong } in &self.defects {
@@ -274,7 +269,6 @@ fn batch(program: &Path, first: u64, count: u64, defect: Option<&str>) -> Result
         results.push(SeedResult {
             seed,
             wrong: Some(wrong),
-            cut_off: false,
             kind: "unknown".to_owned(),
             ranks: 0,
             steps: 0,
@@ -366,7 +360,8 @@ mod tests {
 
     #[test]
     fn a_process_that_dies_is_the_failure_of_the_seed_that_it_was_at() {
-        let result = r#"{"seed":'$2',"wrong":null,"cut_off":false,"kind":"none","ranks":2,"steps":3,"time_us":4,"trace":"5"}"#;
+        let result =
+            r#"{"seed":'$2',"wrong":null,"kind":"none","ranks":2,"steps":3,"time_us":4,"trace":"5"}"#;
         // It dies at seed 7, and does the others.
         let (_directory, program) = script(&format!(
             "echo begin $2; [ $2 = 7 ] && kill -9 $$; echo '{result}'; exec \"$0\" --first 7 --count 1"

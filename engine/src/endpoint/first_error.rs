@@ -18,6 +18,17 @@ impl FirstErrors {
         self.peers.entry(peer).or_insert(error);
     }
 
+    /// Whether an error with a peer has not been reported.
+    #[inline]
+    pub(super) fn are_left(&self) -> bool {
+        !self.peers.is_empty()
+    }
+
+    /// The error with this peer, if there is one that has not been reported.
+    pub(super) fn with_only(&mut self, peer: RankId) -> Option<Error> {
+        self.peers.remove(&peer)
+    }
+
     /// An error that concerns no peer.
     pub(super) fn without(&mut self, error: Error) {
         self.other.get_or_insert(error);

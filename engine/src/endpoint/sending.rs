@@ -157,8 +157,20 @@ impl Endpoint {
         let (memory, communicator) = (Registry::NONE, caller.id());
         let send = Send { to, tag, communicator, len, memory, synchronous: false, data };
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
-        Ok(self.driver.send_eagerly(&send, bytes, transports)?
-            || self.send_otherwise(&send, bytes, caller)?)
+        let sent = self.driver.send_eagerly(&send, bytes, transports)?
+            || self.send_otherwise(&send, bytes, caller)?;
+        if self.driver.resources.errors.are_left() {
+            self.sent_or_lost(to)?;
+        }
+        Ok(sent)
+    }
+
+    /// The error if a message could not be sent, for want of memory for a connection, say. It has no request that fails when
+    /// its peer is given up, and the peer may live, and wait for it.
+    #[cold]
+    #[inline(never)]
+    fn sent_or_lost(&mut self, to: RankId) -> Result<(), BoxedError> {
+        self.driver.resources.errors.with_only(to).map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// As [`Endpoint::send_eagerly`], when the driver has not sent: the calls are observed, the peer is lost, or the message
