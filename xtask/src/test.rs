@@ -27,13 +27,13 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     steps.step("layout", || tools::run(cargo(&["fmt", "--all", "--check"])));
     steps.step("tidy", tidy::check);
     steps.step("lints", || {
-        let lint = |features: &[&str]| {
-            let lint = ["clippy", "--workspace", "--all-targets", "--locked"];
-            tools::run(cargo(&[&lint[..], features, &["--", "--deny", "warnings"]].concat()))
+        let lint = |what: &[&str]| {
+            let lint = ["clippy", "--workspace", "--locked"];
+            tools::run(cargo(&[&lint[..], what, &["--", "--deny", "warnings"]].concat()))
         };
-        // The default build, then all features: these need libibverbs and hwloc.
-        lint(&[])?;
-        lint(&["--all-features"])
+        // Everything with all features, which need libibverbs and hwloc; then the default build, whose tests are among those.
+        lint(&["--all-targets", "--all-features"])?;
+        lint(&[])
     });
     steps.step("licences and sources of dependencies", deny::dependencies);
     steps.step("advisories against dependencies", deny::advisories);
