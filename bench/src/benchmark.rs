@@ -4,6 +4,8 @@ use serde::Serialize;
 
 /// Messages that are under way at once in the measurements of a rate.
 pub const WINDOW: usize = 64;
+/// Messages that have come before [`Reversed`](Benchmark::Reversed) receives the first of them.
+pub(crate) const REVERSED: usize = 10;
 /// The tag of messages that are measured.
 pub(crate) const DATA: u32 = 1;
 /// The largest message. A window of larger ones would not fit into most memories.
@@ -25,6 +27,12 @@ pub enum Benchmark {
     Bibandwidth,
     /// Messages of [`Bandwidth`](Benchmark::Bandwidth) a second.
     MessageRate,
+    /// Send after send, each to a recv from any source, then an acknowledgement: a message, in us.
+    Stream,
+    /// Ten messages with different tags have come: each is received, the last one first. What a recv takes, in us.
+    Reversed,
+    /// Both ranks exchange messages of this size by sendrecv: a call, in us.
+    Sendrecv,
     /// [`Bandwidth`](Benchmark::Bandwidth) from each rank 2k to rank 2k+1 at once; all bytes, by the time
     /// of the slowest pair: MB/s (speculative-rendezvous 3, "aggregate throughput").
     MultiPair,
@@ -74,7 +82,7 @@ impl Benchmark {
     /// In the order in which they are measured. A library that adapts to what it has seen carries that from
     /// one measurement into the next: those in which announcing a receive never pays (both ranks begin at
     /// the same moment) come late, where they spoil little.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::Latency,
         Self::ReuseNone,
         Self::ReuseHalf,
@@ -84,8 +92,11 @@ impl Benchmark {
         Self::HiddenSend,
         Self::Bandwidth,
         Self::MessageRate,
+        Self::Stream,
+        Self::Reversed,
         Self::HiddenReceive,
         Self::Bibandwidth,
+        Self::Sendrecv,
         Self::MultiLatency,
         Self::MultiBandwidth,
         Self::MultiPair,
@@ -100,6 +111,9 @@ impl Benchmark {
             Self::Bandwidth => "bandwidth",
             Self::Bibandwidth => "bibandwidth",
             Self::MessageRate => "message_rate",
+            Self::Stream => "stream",
+            Self::Reversed => "reversed",
+            Self::Sendrecv => "sendrecv",
             Self::MultiPair => "multi_pair",
             Self::MultiLatency => "multi_latency",
             Self::MultiBandwidth => "multi_bandwidth",
@@ -124,6 +138,7 @@ impl Benchmark {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Latency | Self::ReuseNone | Self::ReuseHalf | Self::ReuseFull | Self::MultiLatency => "us",
+            Self::Stream | Self::Reversed | Self::Sendrecv => "us",
             Self::Overlap | Self::Allreduce | Self::Barrier => "us",
             Self::Bandwidth | Self::Bibandwidth | Self::MultiPair | Self::MultiBandwidth => "MB/s",
             Self::ReuseRatio => "ratio",
@@ -139,6 +154,9 @@ impl Benchmark {
             Self::Bandwidth => "64 isend to 64 irecv, then an acknowledgement",
             Self::Bibandwidth => "`bandwidth` both ways at once, bytes of both counted",
             Self::MessageRate => "messages of `bandwidth` a second",
+            Self::Stream => "a message of send after send, each to a recv from any source",
+            Self::Reversed => "a recv of one of 10 messages that have come, the last one first",
+            Self::Sendrecv => "a call, with as much both ways at once",
             Self::MultiPair => "`bandwidth` from each rank 2k to rank 2k+1 at once, all bytes counted",
             Self::MultiLatency => {
                 "a message to each of k partners, then one from each: half of the time, by k"
@@ -167,7 +185,7 @@ impl Benchmark {
     /// The sizes that are measured unless others are asked for, in bytes.
     pub fn own_sizes(self) -> &'static [u64] {
         match self {
-            Self::Latency => &[0, 8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI],
+            Self::Latency => &[0, 8, 64, 512, 2 * KI, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI],
             Self::Bandwidth | Self::Bibandwidth | Self::MultiPair => {
                 &[8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI, 4 * MI]
             }
@@ -175,7 +193,8 @@ impl Benchmark {
                 &[64, 512, 4 * KI, 8 * KI, 16 * KI, 64 * KI, 256 * KI, MI]
             }
             Self::MultiLatency | Self::MultiBandwidth => &[8, 4 * KI, 64 * KI, MI],
-            Self::MessageRate => &[8],
+            Self::MessageRate | Self::Stream | Self::Reversed => &[8],
+            Self::Sendrecv => &[8, 64 * KI, MI],
             Self::Allreduce => &[8, 512, 4 * KI, 64 * KI, MI],
             Self::Overlap => &[64 * KI, 256 * KI, MI, 4 * MI],
             Self::HiddenSend | Self::HiddenReceive => &[64 * KI, MI],
@@ -233,6 +252,7 @@ impl Benchmark {
     pub(crate) fn messages(self) -> usize {
         match self {
             Self::Bibandwidth => 2 * WINDOW,
+            Self::Reversed => REVERSED,
             _ if self.is_windowed() => WINDOW,
             _ => 1,
         }

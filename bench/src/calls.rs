@@ -5,16 +5,18 @@
 //! those in new memory, in `fresh`. Each function does its work `calls` times, on every rank that takes part, and returns the seconds
 //! that count on the rank whose clock does.
 
-use crate::benchmark::{DATA, WINDOW};
+use crate::benchmark::{DATA, REVERSED, WINDOW};
 use crate::buffer::Buffer;
 use crate::clock::compute;
 use crate::fresh::Fresh;
 use crate::{Benchmark, Case, Step};
-use carrousel::{Communicator, Error, Scope};
+use carrousel::{Any, Communicator, Error, Scope};
 use std::time::{Duration, Instant};
 
 /// The tag of messages without any bytes, that only tell.
 const TOKEN: u32 = 2;
+/// The first of the tags of messages that are received in another order than they were sent in.
+const REVERSED_TAG: u32 = 3;
 
 /// One rank in a measurement: its peers and its buffers.
 #[derive(Debug)]
@@ -51,6 +53,7 @@ impl<'a> RankInMeasurement<'a> {
         let places = match benchmark {
             Benchmark::MultiLatency if leads => connections as usize,
             _ if benchmark.is_windowed() => WINDOW,
+            Benchmark::Reversed => REVERSED,
             _ => step.case.map_or(1, Case::messages),
         };
         let outgoing_places = step.case.map_or(1, Case::messages);
@@ -96,6 +99,9 @@ impl<'a> RankInMeasurement<'a> {
             Benchmark::MultiBandwidth => self.one_way(peer, calls),
             Benchmark::Bandwidth | Benchmark::MessageRate | Benchmark::MultiPair => self.one_way(peer, calls),
             Benchmark::Bibandwidth => self.both_ways(peer, calls),
+            Benchmark::Stream => self.stream(peer, calls),
+            Benchmark::Reversed => self.reversed(peer, calls),
+            Benchmark::Sendrecv => self.exchanged(peer, calls),
             Benchmark::HiddenSend => self.sender_computes(peer, calls),
             Benchmark::HiddenReceive => self.receiver_computes(peer, calls),
             // An overlap is no time of a batch: see `RankInMeasurement::exchange`.
@@ -131,8 +137,10 @@ impl<'a> RankInMeasurement<'a> {
         }
         let receives = match benchmark {
             Benchmark::Barrier => false,
-            Benchmark::Latency | Benchmark::Bibandwidth | Benchmark::MultiLatency => true,
-            Benchmark::HiddenReceive => self.leads,
+            Benchmark::Latency | Benchmark::Bibandwidth | Benchmark::Sendrecv | Benchmark::MultiLatency => {
+                true
+            }
+            Benchmark::HiddenReceive | Benchmark::Reversed => self.leads,
             _ => !self.leads,
         };
         if !receives || self.peer.is_none() || self.size == 0 {
@@ -204,6 +212,60 @@ impl<'a> RankInMeasurement<'a> {
                 post_sends(scope, outgoing, peer)
             })?;
             self.acknowledge(peer)?;
+        }
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    /// Each message is taken as it comes; the sender never waits for an answer.
+    fn stream(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let began = Instant::now();
+        for _ in 0..calls {
+            if self.leads {
+                self.send(peer)?;
+            } else {
+                self.world.recv(self.incoming.bytes_mut(), Any, DATA)?;
+            }
+        }
+        self.acknowledge(peer)?;
+        Ok(began.elapsed().as_secs_f64())
+    }
+
+    /// Messages of different tags, all of which have come when the first receive asks for the last one. Only the receives
+    /// count: those of the rank that leads.
+    fn reversed(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let Self { world, leads, size, .. } = *self;
+        let mut seconds = 0.0;
+        for _ in 0..calls {
+            if leads {
+                self.take_token(peer)?;
+                let began = Instant::now();
+                let places = self.incoming.bytes_mut();
+                for message in (0..REVERSED).rev() {
+                    let place = places[message * size..].get_mut(..size).unwrap_or_default();
+                    world.recv(place, peer, REVERSED_TAG + message as u32)?;
+                }
+                seconds += began.elapsed().as_secs_f64();
+                self.give_token(peer)?;
+            } else {
+                let outgoing = self.outgoing.bytes();
+                world.scope(|scope| {
+                    for message in 0..REVERSED {
+                        scope.isend(outgoing, peer, REVERSED_TAG + message as u32)?;
+                    }
+                    self.give_token(peer)
+                })?;
+                self.take_token(peer)?;
+            }
+        }
+        Ok(seconds)
+    }
+
+    /// Both ranks in one call, each with a message for the other.
+    fn exchanged(&mut self, peer: u32, calls: u32) -> Result<f64, Error> {
+        let began = Instant::now();
+        for _ in 0..calls {
+            let (outgoing, incoming) = (self.outgoing.bytes(), self.incoming.bytes_mut());
+            self.world.sendrecv(outgoing, peer, DATA, incoming, peer, DATA)?;
         }
         Ok(began.elapsed().as_secs_f64())
     }

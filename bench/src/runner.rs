@@ -76,7 +76,13 @@ fn value(batches: &mut Batches<'_>, step: Step, budget: Budget) -> Result<Summar
             batches.calls_of_a_batch()?;
             batches.of_new_by_used(budget)
         }
+        Benchmark::Reversed => {
+            let messages = benchmark.messages() as f64;
+            Ok(batches.of_long_enough(budget)?.map(|seconds| seconds / messages * 1e6))
+        }
         Benchmark::Latency
+        | Benchmark::Stream
+        | Benchmark::Sendrecv
         | Benchmark::ReuseNone
         | Benchmark::ReuseHalf
         | Benchmark::ReuseFull

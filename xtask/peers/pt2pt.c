@@ -15,8 +15,8 @@
 #define KI 1024L
 #define MI (1024L * 1024L)
 
-enum { WINDOW = 64, TAG_DATA = 1, TAG_TOKEN = 2, SIZES_MAX = 16, SAMPLES_MIN = 5, SAMPLES_MAX = 100000,
-       CALLS_MAX = 1 << 24 };
+enum { WINDOW = 64, REVERSED = 10, TAG_DATA = 1, TAG_TOKEN = 2, TAG_REVERSED = 3, SIZES_MAX = 16, SAMPLES_MIN = 5,
+       SAMPLES_MAX = 100000, CALLS_MAX = 1 << 24 };
 
 /* A batch is at least this long, so that the clock does not show in it; and not much longer, so that an
  * interruption spoils one of many batches. */
@@ -109,6 +109,53 @@ static double both_ways(int size, int calls) {
     return now() - began;
 }
 
+/* Each message is taken as it comes; the sender never waits for an answer. */
+static double stream(int size, int calls) {
+    double began = now();
+    for (int i = 0; i < calls; ++i)
+        if (rank == 0)
+            send(size, 1);
+        else
+            receive(size, MPI_ANY_SOURCE);
+    if (rank == 0)
+        take_token(1);
+    else
+        give_token(0);
+    return now() - began;
+}
+
+/* Messages of different tags, all of which have come when the first receive asks for the last one. Only the receives
+ * count: those of rank 0. */
+static double reversed(int size, int calls) {
+    double seconds = 0;
+    for (int i = 0; i < calls; ++i)
+        if (rank == 0) {
+            take_token(1);
+            double began = now();
+            for (int message = REVERSED; message-- > 0;)
+                MPI_Recv(incoming + (size_t)message * (size_t)size, size, MPI_BYTE, 1, TAG_REVERSED + message,
+                         MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            seconds += now() - began;
+            give_token(1);
+        } else {
+            for (int message = 0; message < REVERSED; ++message)
+                MPI_Isend(outgoing, size, MPI_BYTE, 0, TAG_REVERSED + message, MPI_COMM_WORLD, &requests[message]);
+            give_token(0);
+            MPI_Waitall(REVERSED, requests, MPI_STATUSES_IGNORE);
+            take_token(0);
+        }
+    return seconds;
+}
+
+/* Both ranks in one call, each with a message for the other. */
+static double exchanged(int size, int calls) {
+    double began = now();
+    for (int i = 0; i < calls; ++i)
+        MPI_Sendrecv(outgoing, size, MPI_BYTE, 1 - rank, TAG_DATA, incoming, size, MPI_BYTE, 1 - rank, TAG_DATA,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return now() - began;
+}
+
 static double sender_computes(int size, int calls) {
     double began = now();
     for (int i = 0; i < calls; ++i) {
@@ -150,7 +197,7 @@ static double meet(int size, int calls) {
     return now() - began;
 }
 
-enum kind { TIME, BYTES, MESSAGES, HIDDEN, OVERLAP };
+enum kind { TIME, TIME_OF_EACH, BYTES, MESSAGES, HIDDEN, OVERLAP };
 
 static const struct bench {
     const char *name, *unit;
@@ -164,7 +211,7 @@ static const struct bench {
     const char *says;
 } BENCHES[] = {
     {"latency", "us", TIME, 2, 3, ping_pong,
-     {0, 8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, 1 * MI, -1},
+     {0, 8, 64, 512, 2 * KI, 4 * KI, 16 * KI, 64 * KI, 256 * KI, 1 * MI, -1},
      "half round trip of send and recv"},
     {"bandwidth", "MB/s", BYTES, WINDOW, 2, one_way,
      {8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, 1 * MI, 4 * MI, -1},
@@ -175,6 +222,10 @@ static const struct bench {
     {"message_rate", "messages/s", MESSAGES, WINDOW, 2, one_way, {8, -1}, "messages of `bandwidth` a second"},
     {"overlap", "us", OVERLAP, OVERLAP_MESSAGES, 2, NULL, {64 * KI, 256 * KI, 1 * MI, 4 * MI, -1},
      "irecv | isend; both compute; both wait: what each of these calls takes"},
+    {"stream", "us", TIME, 1, 2, stream, {8, -1}, "a message of send after send, each to a recv from any source"},
+    {"reversed", "us", TIME_OF_EACH, REVERSED, 1, reversed, {8, -1},
+     "a recv of one of 10 messages that have come, the last one first"},
+    {"sendrecv", "us", TIME, 2, 3, exchanged, {8, 64 * KI, 1 * MI, -1}, "a call, with as much both ways at once"},
     {"hidden_send", "percent", HIDDEN, 1, 2, sender_computes, {64 * KI, 1 * MI, -1},
      "isend, compute, wait; the other receives: computation that costs nothing"},
     {"hidden_receive", "percent", HIDDEN, 1, 1, receiver_computes, {64 * KI, 1 * MI, -1},
@@ -364,9 +415,10 @@ static void measure(const struct bench *bench, long size, const struct options *
             if (again)
                 calls = agreed((int)(BATCH_SECONDS_MIN / seconds) + 1);
         }
-        value = bench->kind == BYTES      ? (double)bench->messages * (double)size / seconds / 1e6
-                : bench->kind == MESSAGES ? bench->messages / seconds
-                                          : seconds * 1e6;
+        value = bench->kind == BYTES          ? (double)bench->messages * (double)size / seconds / 1e6
+                : bench->kind == MESSAGES     ? bench->messages / seconds
+                : bench->kind == TIME_OF_EACH ? seconds / bench->messages * 1e6
+                                              : seconds * 1e6;
     }
     if (rank == 0)
         print_result(bench->name, size, value, bench->unit, count);
@@ -503,7 +555,8 @@ int main(int count, char **arguments) {
             size_t size = own[s] > 0 ? (size_t)own[s] : 1;
             size_t places = bench->kind == OVERLAP ? OVERLAP_MESSAGES : 1;
             outgoing = touched(places * size);
-            incoming = touched(windowed ? WINDOW * size : places * size);
+            places = windowed ? WINDOW : bench->kind == TIME_OF_EACH ? (size_t)bench->messages : places;
+            incoming = touched(places * size);
             measure(bench, own[s], &options);
             free(outgoing);
             free(incoming);

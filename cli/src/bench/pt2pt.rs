@@ -39,6 +39,11 @@ Measurements:
                     (10^6 bytes a second); each irecv has a buffer of its own
   bibandwidth       the same both ways at once, bytes of both counted
   message_rate      messages of `bandwidth` a second, of 8 bytes
+  stream            send after send of 8 bytes, each to a recv from any source,
+                    then an acknowledgement: a message, in us
+  reversed          ten messages of 8 bytes with different tags have come; each
+                    is received, the last one first: what a recv takes, in us
+  sendrecv          both ranks exchange messages: a call, in us
   reuse_none        half a round trip, in us, each message from memory that is
                     new to the library: mapped and touched since the last batch
   reuse_half        the same with every second message from memory used before

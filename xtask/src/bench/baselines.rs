@@ -106,10 +106,10 @@ impl Baseline {
     }
 
     /// A run of the measurements.
-    pub(super) fn measure(&self, bench: &str, sizes: &[u64], seconds: f64) -> Command {
+    pub(super) fn measure(&self, bench: &str, size: u64, seconds: f64) -> Command {
         let mut command = Command::new(self.tool("mpiexec"));
         command.args(self.launch).args(["-n", "2"]).arg(self.program());
-        command.args(measurement(bench, sizes, seconds));
+        command.args(measurement(bench, size, seconds));
         command
     }
 
@@ -158,14 +158,10 @@ impl Baseline {
 }
 
 /// Options that every program of measurements understands, ours too.
-pub(super) fn measurement(bench: &str, sizes: &[u64], seconds: f64) -> Vec<String> {
-    let mut arguments = vec!["--bench".to_owned(), bench.to_owned()];
-    if !sizes.is_empty() {
-        let sizes: Vec<String> = sizes.iter().map(u64::to_string).collect();
-        arguments.extend(["--size".to_owned(), sizes.join(",")]);
-    }
-    arguments.extend(["--seconds".to_owned(), seconds.to_string()]);
-    arguments
+pub(super) fn measurement(bench: &str, size: u64, seconds: f64) -> Vec<String> {
+    ["--bench", bench, "--size", &size.to_string(), "--seconds", &seconds.to_string()]
+        .map(str::to_owned)
+        .into()
 }
 
 /// Compiles the bare ping-pong of a cache line.
@@ -229,10 +225,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_left_to_the_program_unless_given() {
-        assert_eq!(measurement("barrier", &[], 0.2), ["--bench", "barrier", "--seconds", "0.2"]);
-        let some = measurement("latency", &[8, 1 << 20], 0.5);
-        assert_eq!(some, ["--bench", "latency", "--size", "8,1048576", "--seconds", "0.5"]);
+    fn every_program_is_asked_alike() {
+        let asked = measurement("latency", 1 << 20, 0.5);
+        assert_eq!(asked, ["--bench", "latency", "--size", "1048576", "--seconds", "0.5"]);
     }
 
     #[test]

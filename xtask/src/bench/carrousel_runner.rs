@@ -44,9 +44,9 @@ impl CarrouselRunner {
 
     /// A run of the measurements: two ranks, each pinned to its core, one JSON object a line. All that is
     /// assumed about our command line is here and in [`Self::start`].
-    pub(super) fn measure(&self, bench: &str, sizes: &[u64], seconds: f64) -> Command {
+    pub(super) fn measure(&self, bench: &str, size: u64, seconds: f64) -> Command {
         let mut command = Command::new(&self.program);
-        command.args(["bench", "pt2pt", "--format", "jsonl"]).args(measurement(bench, sizes, seconds));
+        command.args(["bench", "pt2pt", "--format", "jsonl"]).args(measurement(bench, size, seconds));
         command
     }
 
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn it_is_asked_for_lines() {
         let carrousel = CarrouselRunner { program: "carrousel".into(), measures: true, starts: true };
-        let command = process::shown(&carrousel.measure("latency", &[8], 0.2));
+        let command = process::shown(&carrousel.measure("latency", 8, 0.2));
         assert_eq!(command, "carrousel bench pt2pt --format jsonl --bench latency --size 8 --seconds 0.2");
     }
 }

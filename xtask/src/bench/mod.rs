@@ -1,7 +1,8 @@
 //! `cargo xtask bench peers`: measurements of Carrousel, compared with other libraries.
 //!
 //! Machines are never quiet, and what they do changes by the minute. So every round measures all libraries, one
-//! right after the other, and ratios are taken within a round. Begin reading at [`run`].
+//! right after the other, and ratios are taken within a round. Where processors are near each other now and far apart
+//! then, only what was measured alike is compared: see [`modes`]. Begin reading at [`run`].
 
 // The same file, so that both tables show a number in the same way.
 pub(crate) mod baselines;
@@ -9,6 +10,7 @@ mod carrousel_runner;
 #[path = "../../../cli/src/bench/digits.rs"]
 mod digits;
 pub(crate) mod machine;
+pub(crate) mod modes;
 pub(crate) mod process;
 pub(crate) mod record;
 pub(crate) mod report;
@@ -20,6 +22,7 @@ use carrousel_runner::CarrouselRunner;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use modes::{Bracket, Modes};
 use record::Record;
 use report::Conditions;
 use results::{Results, Source};
@@ -31,8 +34,10 @@ use targets::{CACHE_LINE, GROUPS, Group, STARTUP, STARTUP_RANKS};
 
 /// A launcher, warming up, and what a busy machine adds, before a run counts as hung.
 const RUN_SECONDS_MAX: f64 = 60.0;
-/// A run has at most so many sizes, and a size may take so much longer than its budget on a busy machine.
+/// A run has several cases at most, and may take so much longer than its budget on a busy machine.
 const BUDGETS_MAX: f64 = 100.0;
+/// How long the bare cache line is measured, before and after each measurement.
+const LINE_SECONDS: f64 = 0.02;
 /// Starts of a round, of which the median counts.
 const STARTS: u32 = 5;
 
@@ -45,8 +50,14 @@ pub(crate) enum BenchCommand {
     /// index), compiles the same measurements in C against each (a C compiler), and builds `carrousel`.
     /// Then every round measures ours, MPICH and Open MPI one right after the other, with two ranks that
     /// are pinned to a core each. The table has the median of the rounds with its spread; `ours/best` is
-    /// the median of the ratios within the rounds, by the peer whose median is best. A verdict is by that
-    /// median; `rounds disagree` where the target lies within the spread.
+    /// the median of the ratios within the rounds, by the peer whose median is best, with the interval in
+    /// which it lies by 95 %. A verdict is by that median, within 3 %; `rounds disagree` where the target
+    /// lies within the interval.
+    ///
+    /// Before and after each measurement, two pinned threads pass a bare cache line to and fro: what the
+    /// hardware takes. On a virtual machine that changes by the minute, as its processors are neighbours or
+    /// not. Measurements during which it changed are thrown away, and so are those of another mode than
+    /// most have; the report says how many.
     #[command(after_long_help = MEASUREMENTS)]
     Peers(PeersArgs),
 }
@@ -57,6 +68,10 @@ Measurements, each a median over batches:
   bandwidth         64 isend to 64 irecv, then an acknowledgement; each irecv has a buffer of its own
   bibandwidth       the same both ways at once, bytes of both counted
   message_rate      messages of `bandwidth` a second, 8 bytes
+  stream            send after send of 8 bytes, each to a recv from any source: a message
+  reversed          ten messages of 8 bytes with different tags have come; each is received, the last one
+                    first: a recv
+  sendrecv          both ranks exchange messages by sendrecv: a call
   overlap           a barrier; irecv at one rank, isend at the other; both compute outside the library,
                     1 ms or more; both wait: what each call takes, with an early receiver and with an
                     early sender, with one message and with two; the target is on every wait
@@ -66,7 +81,6 @@ Measurements, each a median over batches:
   allreduce         a call that sums doubles
   barrier           a call
   startup           a job of 64 times `true`: by `carrousel run`, and by MPICH's mpiexec (hydra)
-Beside `latency`, two pinned threads pass a bare cache line to and fro: what the hardware takes.
 
 Examples:
   cargo xtask bench peers                                  all, some minutes
@@ -81,7 +95,7 @@ Everything else on the machine disturbs it, compilers most: the report says when
 #[derive(Debug, Args)]
 pub(crate) struct PeersArgs {
     /// How often all libraries are measured
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Time for each measurement of each round
     #[arg(long, default_value_t = 0.2, value_parser = positive)]
@@ -135,7 +149,7 @@ pub(crate) fn run(bench: &BenchCommand) -> Result<(), String> {
     let sources = sources(arguments, &mut notes)?;
     let libraries = baselines::chosen(arguments.tuned).map(baselines::Baseline::describe).collect();
     let busy_before_percent = machine::busy_percent();
-    let results = rounds(arguments, &sources, &mut notes)?;
+    let (results, modes) = rounds(arguments, &sources, &mut notes)?;
     let conditions = Conditions {
         cores: machine::cores(),
         busy_before_percent,
@@ -143,6 +157,7 @@ pub(crate) fn run(bench: &BenchCommand) -> Result<(), String> {
         rounds: arguments.rounds,
         seconds: Some(arguments.seconds),
         libraries,
+        modes,
         notes,
     };
     if results.rows().is_empty() {
@@ -168,12 +183,12 @@ fn sources(arguments: &PeersArgs, notes: &mut Vec<String>) -> Result<Option<Carr
     CarrouselRunner::prepare(arguments.ours.as_deref(), notes).map(Some)
 }
 
-/// All rounds. A run that fails is noted, and the others go on.
+/// All rounds, as far as they can be compared. A run that fails is noted, and the others go on.
 fn rounds(
     arguments: &PeersArgs,
     carrousel: &Option<CarrouselRunner>,
     notes: &mut Vec<String>,
-) -> Result<Results, String> {
+) -> Result<(Results, Option<Modes>), String> {
     let chosen = |group: &Group| {
         (arguments.bench.is_empty() || arguments.bench.iter().any(|name| name == group.bench))
             && !(arguments.targets_only && group.judged.is_empty())
@@ -182,18 +197,17 @@ fn rounds(
     let steps: Vec<MeasurementStep<'_>> =
         groups.iter().flat_map(|group| steps(group, carrousel, arguments)).collect();
     let bar = bar(steps.len() as u64 * u64::from(arguments.rounds));
-    let mut results = Results::new(&GROUPS);
+    let mut done = Vec::new();
     for round in 0..arguments.rounds {
         if bar.is_hidden() {
             eprintln!("round {} of {}", round + 1, arguments.rounds);
         }
+        let mut line_ns = None;
         for step in &steps {
             bar.set_message(format!("round {}: {}, {}", round + 1, step.bench, step.source.name()));
-            match (step.measure)() {
-                Ok(records) => {
-                    for record in records {
-                        results.add(step.source, round, record)?;
-                    }
+            match step.run(&mut line_ns) {
+                Ok((records, bracket)) => {
+                    done.push(ProgramRun { source: step.source, round, records, bracket });
                 }
                 Err(message) => {
                     let note = format!("{} of {}: {message}", step.bench, step.source.name());
@@ -207,17 +221,70 @@ fn rounds(
         }
     }
     bar.finish_and_clear();
-    Ok(results)
+    compared(done)
+}
+
+/// The measurements that can be compared, and how the others differ from these.
+fn compared(done: Vec<ProgramRun>) -> Result<(Results, Option<Modes>), String> {
+    let brackets: Vec<Bracket> = done.iter().filter_map(|one| one.bracket).collect();
+    let modes = Modes::of(&brackets);
+    if modes.is_none() && !brackets.is_empty() {
+        return Err(
+            "the time of a bare cache line changed during each measurement: nothing can be compared".into()
+        );
+    }
+    let mut results = Results::new(&GROUPS);
+    for ProgramRun { source, round, records, bracket } in done {
+        let compares = |bracket| modes.as_ref().is_some_and(|modes| modes.compares(bracket));
+        if bracket.is_some_and(|bracket| !compares(bracket)) {
+            continue;
+        }
+        for record in records {
+            results.add(source, round, record, bracket.and_then(Bracket::line_ns))?;
+        }
+    }
+    Ok((results, modes))
+}
+
+/// What one run of one program has measured.
+struct ProgramRun {
+    source: Source,
+    round: u32,
+    records: Vec<Record>,
+    /// The bare cache line before and after it; none where it does not matter.
+    bracket: Option<Bracket>,
 }
 
 /// One run of one program.
 struct MeasurementStep<'a> {
     source: Source,
     bench: &'static str,
+    /// Whether it matters how far apart the processors are.
+    bracketed: bool,
     measure: Box<dyn Fn() -> Result<Vec<Record>, String> + 'a>,
 }
 
-/// The steps of a round for a group: all libraries, one right after the other.
+impl MeasurementStep<'_> {
+    /// Measures. `line_ns` is what the bare cache line took after the step before, and becomes what it takes after this one.
+    fn run(&self, line_ns: &mut Option<f64>) -> Result<(Vec<Record>, Option<Bracket>), String> {
+        let before_ns = line_ns.take();
+        if !self.bracketed {
+            return Ok(((self.measure)()?, None));
+        }
+        let before_ns = before_ns.map_or_else(line, Ok)?;
+        let records = (self.measure)()?;
+        let after_ns = *line_ns.insert(line()?);
+        Ok((records, Some(Bracket { before_ns, after_ns })))
+    }
+}
+
+/// What a bare cache line takes now, in ns.
+fn line() -> Result<f64, String> {
+    let records = measured(baselines::cache_line(LINE_SECONDS), CACHE_LINE, LINE_SECONDS)?;
+    records.first().map(|record| record.value).ok_or_else(|| "the cache line was not measured".to_owned())
+}
+
+/// The steps of a round for a group: size by size, all libraries, one right after the other.
 fn steps<'a>(
     group: &Group,
     carrousel: &'a Option<CarrouselRunner>,
@@ -225,10 +292,10 @@ fn steps<'a>(
 ) -> Vec<MeasurementStep<'a>> {
     let bench = group.bench;
     let seconds = arguments.seconds;
-    let sizes = if arguments.targets_only { group.sizes_judged() } else { Vec::new() };
     let mut steps: Vec<MeasurementStep<'a>> = Vec::new();
-    let mut step = |source, measure| steps.push(MeasurementStep { source, bench, measure });
     if bench == STARTUP {
+        let mut step =
+            |source, measure| steps.push(MeasurementStep { source, bench, bracketed: false, measure });
         if let Some(carrousel) = carrousel.as_ref().filter(|carrousel| carrousel.starts) {
             step(Source::Carrousel, Box::new(|| startup(|| carrousel.start(STARTUP_RANKS))));
         }
@@ -236,22 +303,18 @@ fn steps<'a>(
         step(hydra.source, Box::new(|| startup(|| hydra.start(STARTUP_RANKS))));
         return steps;
     }
-    if bench == "latency" {
-        step(
-            Source::Machine,
-            Box::new(move || measured(baselines::cache_line(seconds), CACHE_LINE, seconds)),
-        );
-    }
-    if let Some(carrousel) = carrousel.as_ref().filter(|carrousel| carrousel.measures) {
-        let sizes = sizes.clone();
-        step(
-            Source::Carrousel,
-            Box::new(move || measured(carrousel.measure(bench, &sizes, seconds), bench, seconds)),
-        );
-    }
-    for peer in baselines::chosen(arguments.tuned) {
-        let sizes = sizes.clone();
-        step(peer.source, Box::new(move || measured(peer.measure(bench, &sizes, seconds), bench, seconds)));
+    let mut step = |source, measure| steps.push(MeasurementStep { source, bench, bracketed: true, measure });
+    let sizes = if arguments.targets_only { group.sizes_judged() } else { group.sizes.to_vec() };
+    for size in sizes {
+        if let Some(carrousel) = carrousel.as_ref().filter(|carrousel| carrousel.measures) {
+            step(
+                Source::Carrousel,
+                Box::new(move || measured(carrousel.measure(bench, size, seconds), bench, seconds)),
+            );
+        }
+        for peer in baselines::chosen(arguments.tuned) {
+            step(peer.source, Box::new(move || measured(peer.measure(bench, size, seconds), bench, seconds)));
+        }
     }
     steps
 }
@@ -297,4 +360,40 @@ fn bar(steps: u64) -> ProgressBar {
         bar.set_style(style);
     }
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measurement(source: Source, us: f64, before_ns: f64, after_ns: f64) -> ProgramRun {
+        let record = Record { size: 8, value: us, repetitions: 5, ..Record::of("latency", "us") };
+        let bracket = Some(Bracket { before_ns, after_ns });
+        ProgramRun { source, round: 0, records: vec![record], bracket }
+    }
+
+    #[test]
+    fn what_was_measured_in_another_mode_is_thrown_away() {
+        let done = vec![
+            measurement(Source::Carrousel, 0.2, 46.0, 46.0),
+            measurement(Source::Mpich, 0.9, 210.0, 211.0),
+            measurement(Source::OpenMpi, 0.25, 47.0, 45.0),
+            measurement(Source::OpenMpiUcx, 0.1, 47.0, 210.0),
+        ];
+        let (results, modes) = compared(done).unwrap();
+        let row = results.rows()[0];
+        assert_eq!(row.best_peer(), Some(Source::OpenMpi));
+        assert!(row.summary(Source::Mpich).is_none() && row.summary(Source::OpenMpiUcx).is_none());
+        let modes = modes.unwrap();
+        assert_eq!((modes.thrown_away_changed, modes.thrown_away_other), (1, 1));
+    }
+
+    #[test]
+    fn without_a_mode_nothing_is_compared() {
+        let done = || vec![measurement(Source::Carrousel, 0.2, 46.0, 210.0)];
+        assert!(compared(done()).is_err_and(|error| error.contains("cache line")));
+        let unbracketed = done().into_iter().map(|one| ProgramRun { bracket: None, ..one }).collect();
+        let (results, modes) = compared(unbracketed).unwrap();
+        assert!(modes.is_none() && results.has(Source::Carrousel));
+    }
 }

@@ -1,9 +1,10 @@
 //! Results for people and for programs.
 
 use super::digits::digits;
+use super::modes::Modes;
 use super::results::{BASELINES, ResultRow, Results, Source, Verdict};
 use super::statistics::Summary;
-use super::targets::{Group, STARTUP, Target, less_is_better};
+use super::targets::{Group, RATIO_TOLERANCE, STARTUP, Target, less_is_better};
 use crate::table;
 use serde::Serialize;
 
@@ -27,6 +28,8 @@ pub(crate) struct Conditions {
     /// For each measurement of each round; none where calls are counted.
     pub(crate) seconds: Option<f64>,
     pub(crate) libraries: Vec<Library>,
+    /// How far apart the processors were, and what was thrown away because of that; none where it was not measured.
+    pub(crate) modes: Option<Modes>,
     /// Failures and omissions.
     pub(crate) notes: Vec<String>,
 }
@@ -50,13 +53,15 @@ pub(crate) fn table(results: &Results, conditions: &Conditions) -> String {
     }
     let seconds = conditions.seconds.map(|seconds| format!(", {seconds} s for each measurement"));
     text += &format!(
-        "{} rounds{}, {} cores; median (min..max) of the rounds; ours/best: of ratios within a round\n",
+        "{} rounds{}, {} cores; median (min..max) of the rounds; ours/best: median of the ratios within a round [its \
+         interval of 95 %], met within {} %\n",
         conditions.rounds,
         seconds.unwrap_or_default(),
-        conditions.cores
+        conditions.cores,
+        100.0 * RATIO_TOLERANCE
     );
-    if let Some(line) = results.cache_line() {
-        text += &format!("bare cache line, half round trip: {} ns\n", spread(line));
+    if let Some(modes) = &conditions.modes {
+        text += &of_modes(modes);
     }
     if conditions.disturbed() {
         text += &format!(
@@ -72,6 +77,20 @@ pub(crate) fn table(results: &Results, conditions: &Conditions) -> String {
         text += &format!("note: {note}\n");
     }
     text
+}
+
+/// The bare cache line, and what was thrown away because of it.
+fn of_modes(modes: &Modes) -> String {
+    let Modes { compared_ns, other_ns, thrown_away_changed, thrown_away_other } = modes;
+    let other: Vec<String> = other_ns.iter().map(|mode| format!("{} ns", spread(*mode))).collect();
+    let other = if other.is_empty() { String::new() } else { format!(" ({})", other.join(", ")) };
+    let thrown_away = thrown_away_changed + thrown_away_other;
+    format!(
+        "bare cache line, half round trip, before and after each measurement: {} ns; of {} measurements {thrown_away} \
+         thrown away: {thrown_away_changed} because it changed meanwhile, {thrown_away_other} of another mode{other}\n",
+        spread(*compared_ns),
+        compared_ns.rounds + thrown_away
+    )
 }
 
 fn rows(results: &Results) -> String {
@@ -91,13 +110,14 @@ fn rows(results: &Results) -> String {
         let targets = results.targets(row).map(|target| {
             let verdict = results.verdict(row, target);
             let met = verdict.map_or("-  ", |verdict| if verdict.met { "ok " } else { "not" });
-            let unsure = verdict.is_some_and(|verdict| verdict.within_spread);
+            let unsure = verdict.is_some_and(|verdict| verdict.within_interval);
             let doubt = if unsure { " (rounds disagree)" } else { "" };
             format!("{met} {}{doubt}", asked(row, target, verdict))
         });
         let mut cells = vec![row.name(), size(row), row.unit.clone(), cell(row.summary(Source::Carrousel))];
         cells.extend(peers.iter().map(|peer| cell(row.summary(*peer))));
-        cells.extend([cell(row.ratio()), targets.collect::<Vec<_>>().join("\n")]);
+        let ratio = row.ratio().map_or_else(|| "-".to_owned(), interval);
+        cells.extend([ratio, targets.collect::<Vec<_>>().join("\n")]);
         table.add_row(cells);
     }
     table::render(table, 1..2)
@@ -126,6 +146,15 @@ fn spread(summary: Summary) -> String {
         return digits(summary.median);
     }
     format!("{} ({}..{})", digits(summary.median), digits(summary.min), digits(summary.max))
+}
+
+/// A median with its interval.
+fn interval(summary: Summary) -> String {
+    let [low, high] = summary.interval.map(digits);
+    if summary.rounds == 1 {
+        return digits(summary.median);
+    }
+    format!("{} [{low}..{high}]", digits(summary.median))
 }
 
 fn size(row: &ResultRow) -> String {
@@ -160,7 +189,7 @@ pub(crate) fn verdicts<'a>(results: &Results, groups: impl IntoIterator<Item = &
                 let name = row.map_or_else(|| group.bench.to_owned(), ResultRow::name);
                 text += &match row.zip(verdict) {
                     Some((row, (target, verdict))) => {
-                        let reached = spread(verdict.reached);
+                        let reached = interval(verdict.reached);
                         let asked = asked(row, target, None);
                         format!("{name} of {}: {reached}, asked for {asked}\n", size(row))
                     }
@@ -178,7 +207,6 @@ struct Document<'a> {
     #[serde(flatten)]
     conditions: &'a Conditions,
     disturbed: bool,
-    cache_line_ns: Option<Summary>,
     measurements: Vec<Measurement<'a>>,
 }
 
@@ -207,7 +235,7 @@ struct Judged {
     target: String,
     reached: Option<Summary>,
     met: Option<bool>,
-    within_spread: Option<bool>,
+    within_interval: Option<bool>,
 }
 
 /// The report as one JSON object.
@@ -234,22 +262,19 @@ pub(crate) fn json(results: &Results, conditions: &Conditions) -> Result<String,
                     target: asked(row, target, verdict),
                     reached: verdict.map(|verdict| verdict.reached),
                     met: verdict.map(|verdict| verdict.met),
-                    within_spread: verdict.map(|verdict| verdict.within_spread),
+                    within_interval: verdict.map(|verdict| verdict.within_interval),
                 }
             })
             .collect(),
     });
-    let document = Document {
-        conditions,
-        disturbed: conditions.disturbed(),
-        cache_line_ns: results.cache_line(),
-        measurements: measurements.collect(),
-    };
+    let document =
+        Document { conditions, disturbed: conditions.disturbed(), measurements: measurements.collect() };
     serde_json::to_string_pretty(&document).map_err(|error| format!("cannot write JSON: {error}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::modes::Bracket;
     use super::super::record::Record;
     use super::super::results::tests::{measured, record};
     use super::*;
@@ -262,6 +287,10 @@ mod tests {
             rounds: 3,
             seconds: Some(0.2),
             libraries: vec![Library { name: "MPICH", version: "5.0.2".into(), transport: "ch4".into() }],
+            modes: Modes::of(
+                &[(46.0, 46.0), (47.0, 49.0), (210.0, 210.0), (46.0, 210.0)]
+                    .map(|(before_ns, after_ns)| Bracket { before_ns, after_ns }),
+            ),
             notes: vec!["ours was left out".into()],
         }
     }
@@ -273,10 +302,11 @@ mod tests {
         let text = collapse(&table(&measured(), &conditions()));
         for expected in [
             "MPICH 5.0.2: ch4 3 rounds, 0.2 s",
-            "bare cache line, half round trip: 50.0 (50.0..200) ns",
-            "latency 8 us 0.200 (0.200..0.800) 0.800 (0.800..3.20) 0.250 (0.250..1.00) 0.800 (0.800..0.800) ok <= 0.9 x best",
+            "each measurement: 47.0 (46.0..48.0) ns; of 4 measurements 2 thrown away: 1 because it changed meanwhile, 1 of \
+             another mode (210 ns)",
+            "latency 8 us 0.200 (0.200..0.800) 0.800 (0.800..3.20) 0.250 (0.250..1.00) 0.800 [0.800..0.800] ok <= 0.9 x best",
             "not <= 2.5 x cache line: 4.00",
-            "12.0M (12.0M..48.0M) 2.00M (2.00M..8.00M) 10.0M (10.0M..40.0M) 1.20 (1.20..1.20) not >= 1.5 x best",
+            "12.0M (12.0M..48.0M) 2.00M (2.00M..8.00M) 10.0M (10.0M..40.0M) 1.20 [1.20..1.20] not >= 1.5 x best",
             "bandwidth 1MiB MB/s - 9000 (9000..36000) - - - >= 1 x best",
             "note: ours was left out",
         ] {
@@ -298,7 +328,7 @@ mod tests {
         let (text, all) = verdicts(&measured(), chosen("message_rate"));
         assert_eq!(
             (text.as_str(), all),
-            ("NOT met  message_rate of 8: 1.20 (1.20..1.20), asked for >= 1.5 x best\n", false)
+            ("NOT met  message_rate of 8: 1.20 [1.20..1.20], asked for >= 1.5 x best\n", false)
         );
         let (text, all) = verdicts(&measured(), chosen("barrier"));
         assert_eq!((text.as_str(), all), ("NOT met  barrier of 0 bytes: not measured\n", false));
@@ -316,7 +346,7 @@ mod tests {
             ..record("overlap", 1 << 20, us, "us")
         };
         for (call, us) in [("irecv", 70.0), ("recv_wait", 0.5), ("isend", 0.4), ("send_wait", 9.0)] {
-            results.add(Source::Carrousel, 0, about(call, us)).unwrap();
+            results.add(Source::Carrousel, 0, about(call, us), None).unwrap();
         }
         let group = super::super::targets::GROUPS.iter().filter(|group| group.bench == "overlap");
         let (text, all) = verdicts(&results, group);
@@ -342,6 +372,9 @@ mod tests {
         assert_eq!(first["targets"][1]["target"], "<= 2.5 x cache line: 4.00");
         assert_eq!(first["targets"][1]["met"], false);
         assert_eq!(value["measurements"][1]["ours"], serde_json::Value::Null);
-        assert_eq!(value["cache_line_ns"]["median"], 50.0);
+        assert_eq!(value["modes"]["compared_ns"]["median"], 47.0);
+        assert_eq!(value["modes"]["thrown_away_changed"], 1);
+        let low = first["ratio_to_best"]["interval"][0].as_f64();
+        assert!(low.is_some_and(|low| (low - 0.8).abs() < 1e-9), "{low:?}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::record::Record;
 use super::statistics::Summary;
-use super::targets::{self, CACHE_LINE, Group, Target};
+use super::targets::{self, Group, RATIO_TOLERANCE, Target};
 use std::collections::BTreeMap;
 
 /// The libraries that were measured.
@@ -17,8 +17,6 @@ pub(crate) enum Source {
     Copying,
     /// No library: the bare verbs, which the programs of this name measure.
     Perftest,
-    /// No library: the bare cache line.
-    Machine,
 }
 
 /// The libraries that Carrousel is compared with.
@@ -34,7 +32,6 @@ impl Source {
             Self::OpenMpiUcx => "Open MPI/ucx",
             Self::Copying => "ours, copying",
             Self::Perftest => "perftest",
-            Self::Machine => "machine",
         }
     }
 }
@@ -48,7 +45,15 @@ pub(crate) struct ResultRow {
     pub(crate) call: Option<String>,
     pub(crate) size: u64,
     pub(crate) unit: String,
-    values: BTreeMap<(Source, u32), f64>,
+    values: BTreeMap<(Source, u32), Measured>,
+}
+
+/// A value of one source in one round.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    value: f64,
+    /// What the bare cache line took meanwhile, in ns, if that was measured.
+    line_ns: Option<f64>,
 }
 
 /// How a value of Carrousel stands to one target.
@@ -56,10 +61,11 @@ pub(crate) struct ResultRow {
 pub(crate) struct Verdict {
     /// The quantity that the target limits: a ratio, or the value.
     pub(crate) reached: Summary,
-    /// By the median.
+    /// By the median; a ratio to a peer within [`RATIO_TOLERANCE`].
     pub(crate) met: bool,
-    /// Some rounds say one thing and some the other: more rounds, or a quieter machine, may turn it.
-    pub(crate) within_spread: bool,
+    /// One end of the median's interval says one thing and the other end the other: more rounds, or a quieter machine,
+    /// may turn it.
+    pub(crate) within_interval: bool,
 }
 
 impl ResultRow {
@@ -76,7 +82,7 @@ impl ResultRow {
 
     /// The values of one source.
     pub(crate) fn summary(&self, source: Source) -> Option<Summary> {
-        Summary::of(self.values.iter().filter(|((from, _), _)| *from == source).map(|(_, value)| *value))
+        Summary::of(self.values.iter().filter(|((from, _), _)| *from == source).map(|(_, of)| of.value))
     }
 
     /// The peer whose median is best.
@@ -93,14 +99,14 @@ impl ResultRow {
 
     /// The same by another source.
     fn ratio_to(&self, base: Source) -> Option<Summary> {
-        self.ratios(|round| self.values.get(&(base, round)).copied())
+        self.ratios(|round, _| self.values.get(&(base, round)).map(|base| base.value))
     }
 
-    fn ratios(&self, base: impl Fn(u32) -> Option<f64>) -> Option<Summary> {
+    fn ratios(&self, base: impl Fn(u32, &Measured) -> Option<f64>) -> Option<Summary> {
         let ours = self.values.iter().filter(|((from, _), _)| *from == Source::Carrousel);
         // Without a positive base there is no ratio: an overlap of 0 percent, for one.
-        Summary::of(ours.filter_map(|((_, round), value)| {
-            base(*round).filter(|base| *base > 0.0).map(|base| value / base)
+        Summary::of(ours.filter_map(|((_, round), own)| {
+            base(*round, own).filter(|base| *base > 0.0).map(|base| own.value / base)
         }))
     }
 }
@@ -149,8 +155,14 @@ impl Results {
         }
     }
 
-    /// Keeps a value.
-    pub(crate) fn add(&mut self, source: Source, round: u32, record: Record) -> Result<(), String> {
+    /// Keeps a value, with what the bare cache line took meanwhile, if that was measured.
+    pub(crate) fn add(
+        &mut self,
+        source: Source,
+        round: u32,
+        record: Record,
+        line_ns: Option<f64>,
+    ) -> Result<(), String> {
         let is_of = |row: &ResultRow| {
             (&row.bench, &row.case, &row.call, row.size)
                 == (&record.bench, &record.case, &record.call, record.size)
@@ -171,14 +183,14 @@ impl Results {
                 row.unit
             ));
         }
-        row.values.insert((source, round), record.value);
+        row.values.insert((source, round), Measured { value: record.value, line_ns });
         Ok(())
     }
 
-    /// The rows of libraries, in the order of the groups, then of sizes; those of one size as they came.
+    /// The rows in the order of the groups, then of sizes; those of one size as they came.
     pub(crate) fn rows(&self) -> Vec<&ResultRow> {
         let place = |row: &ResultRow| self.groups.iter().position(|group| group.bench == row.bench);
-        let mut rows: Vec<&ResultRow> = self.rows.iter().filter(|row| row.bench != CACHE_LINE).collect();
+        let mut rows: Vec<&ResultRow> = self.rows.iter().collect();
         rows.sort_by_key(|row| (place(row).unwrap_or(self.groups.len()), row.size));
         rows
     }
@@ -188,15 +200,6 @@ impl Results {
         self.rows.iter().any(|row| row.summary(source).is_some())
     }
 
-    /// The bare half round trip, in ns.
-    pub(crate) fn cache_line(&self) -> Option<Summary> {
-        self.cache_line_row()?.summary(Source::Machine)
-    }
-
-    fn cache_line_row(&self) -> Option<&ResultRow> {
-        self.rows.iter().find(|row| row.bench == CACHE_LINE)
-    }
-
     /// How Carrousel stands to a target of the row; none while one of the two sides was not measured.
     pub(crate) fn verdict(&self, row: &ResultRow, target: Target) -> Option<Verdict> {
         let less = targets::less_is_better(&row.unit);
@@ -204,19 +207,16 @@ impl Results {
             Target::OfBestPeer(factor) => (row.ratio()?, factor),
             Target::OfPerftest(factor) => (row.ratio_to(Source::Perftest)?, factor),
             Target::OfCopying(factor) => (row.ratio_to(Source::Copying)?, factor),
-            Target::OfCacheLine(factor) => {
-                let line = self.cache_line_row()?;
-                let ratio = row.ratios(|round| {
-                    // From ns to the row's us.
-                    line.values.get(&(Source::Machine, round)).map(|ns| ns / 1e3)
-                })?;
-                (ratio, factor)
-            }
+            // From ns to the row's us.
+            Target::OfCacheLine(factor) => (row.ratios(|_, own| Some(own.line_ns? / 1e3))?, factor),
             Target::AtMost(limit) => (row.summary(Source::Carrousel)?, limit),
         };
-        let meets = |value: f64| if less { value <= limit } else { value >= limit };
-        let within_spread = meets(reached.min) != meets(reached.max);
-        Some(Verdict { reached, met: meets(reached.median), within_spread })
+        let tolerance = if let Target::OfBestPeer(_) = target { RATIO_TOLERANCE } else { 0.0 };
+        let meets = |value: f64| {
+            if less { value <= limit * (1.0 + tolerance) } else { value >= limit * (1.0 - tolerance) }
+        };
+        let [low, high] = reached.interval;
+        Some(Verdict { reached, met: meets(reached.median), within_interval: meets(low) != meets(high) })
     }
 }
 
@@ -234,9 +234,9 @@ pub(crate) mod tests {
         let mut results = Results::new(&GROUPS);
         for (round, disturbance) in [(0, 1.0), (1, 4.0), (2, 1.0)] {
             let mut add = |source, bench, size, value: f64, unit| {
-                results.add(source, round, record(bench, size, value * disturbance, unit)).unwrap();
+                let record = record(bench, size, value * disturbance, unit);
+                results.add(source, round, record, Some(50.0 * disturbance)).unwrap();
             };
-            add(Source::Machine, CACHE_LINE, 64, 50.0, "ns");
             add(Source::Carrousel, "latency", 8, 0.2, "us");
             add(Source::Mpich, "latency", 8, 0.8, "us");
             add(Source::OpenMpi, "latency", 8, 0.25, "us");
@@ -283,17 +283,35 @@ pub(crate) mod tests {
         let mut results = measured();
         let verdict = |results: &Results| {
             let row = results.rows()[2];
-            results.verdict(row, Target::OfBestPeer(1.5)).map(|verdict| (verdict.met, verdict.within_spread))
+            results
+                .verdict(row, Target::OfBestPeer(1.5))
+                .map(|verdict| (verdict.met, verdict.within_interval))
         };
         assert_eq!(verdict(&results), Some((false, false)));
-        results.add(Source::Carrousel, 0, record("message_rate", 8, 16e6, "messages/s")).unwrap();
+        results.add(Source::Carrousel, 0, record("message_rate", 8, 16e6, "messages/s"), None).unwrap();
         assert_eq!(verdict(&results), Some((false, true)));
+    }
+
+    #[test]
+    fn a_ratio_that_misses_its_target_by_less_than_can_be_measured_meets_it() {
+        let met = |ours: f64, unit: &str| {
+            let mut results = Results::new(&GROUPS);
+            for (source, value) in [(Source::Carrousel, ours), (Source::Mpich, 1.0)] {
+                results.add(source, 0, record("stream", 8, value, unit), None).unwrap();
+            }
+            let row = results.rows()[0];
+            [Target::OfBestPeer(1.0), Target::AtMost(1.0)]
+                .map(|target| results.verdict(row, target).map(|verdict| verdict.met))
+        };
+        assert_eq!(met(1.02, "us"), [Some(true), Some(false)]);
+        assert_eq!(met(1.04, "us")[0], Some(false));
+        assert_eq!((met(0.98, "MB/s")[0], met(0.96, "MB/s")[0]), (Some(true), Some(false)));
     }
 
     #[test]
     fn different_units_are_refused() {
         let mut results = measured();
-        let error = results.add(Source::Carrousel, 3, record("latency", 8, 200.0, "ns")).unwrap_err();
+        let error = results.add(Source::Carrousel, 3, record("latency", 8, 200.0, "ns"), None).unwrap_err();
         assert!(error.contains("ns") && error.contains("us"), "{error}");
     }
 
@@ -307,7 +325,7 @@ pub(crate) mod tests {
                     call: Some(call.into()),
                     ..record("overlap", 1 << 20, us, "us")
                 };
-                results.add(Source::Carrousel, 0, about).unwrap();
+                results.add(Source::Carrousel, 0, about, None).unwrap();
             }
         }
         assert_eq!(results.rows().len(), 8);
@@ -331,7 +349,7 @@ pub(crate) mod tests {
     fn there_is_no_ratio_to_nothing() {
         let mut results = Results::new(&GROUPS);
         for (source, value) in [(Source::Carrousel, 90.0), (Source::Mpich, 0.0), (Source::OpenMpi, 0.0)] {
-            results.add(source, 0, record("hidden_send", 65536, value, "percent")).unwrap();
+            results.add(source, 0, record("hidden_send", 65536, value, "percent"), None).unwrap();
         }
         assert_eq!(results.rows()[0].ratio(), None);
     }

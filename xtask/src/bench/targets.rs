@@ -3,7 +3,8 @@
 /// How a value of Carrousel is judged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Target {
-    /// As a multiple of the best peer's value: at most that where less is better, else at least.
+    /// As a multiple of the best peer's value: at most that where less is better, else at least. A median of ratios is
+    /// not more exact than [`RATIO_TOLERANCE`].
     OfBestPeer(f64),
     /// At most that multiple of the bare cache line's half round trip.
     OfCacheLine(f64),
@@ -16,11 +17,16 @@ pub(crate) enum Target {
     AtMost(f64),
 }
 
-/// Measurements of one program run, and which of them are judged.
+/// A ratio to a peer that misses its target by less than this share of it meets it.
+pub(crate) const RATIO_TOLERANCE: f64 = 0.03;
+
+/// Measurements of one kind, and which of them are judged.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Group {
     /// The name that programs know it by.
     pub(crate) bench: &'static str,
+    /// The sizes that are measured, each by a run of its own. None where one run measures all.
+    pub(crate) sizes: &'static [u64],
     /// Its targets: size and value. A size may stand twice. Of an overlap, every wait is judged.
     pub(crate) judged: &'static [(u64, Target)],
 }
@@ -36,22 +42,39 @@ const KI: u64 = 1024;
 const MI: u64 = 1024 * KI;
 
 /// Those between the ranks of this machine, in the order of measurement.
-pub(crate) const GROUPS: [Group; 10] = {
+pub(crate) const GROUPS: [Group; 13] = {
     use Target::{AtMost, OfBestPeer, OfCacheLine};
-    const fn group(bench: &'static str, judged: &'static [(u64, Target)]) -> Group {
-        Group { bench, judged }
+    const fn group(bench: &'static str, sizes: &'static [u64], judged: &'static [(u64, Target)]) -> Group {
+        Group { bench, sizes, judged }
     }
+    /// No slower than the best peer.
+    const BEST: Target = OfBestPeer(1.0);
+    const RATES: [u64; 9] = [8, 64, 512, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI, 4 * MI];
     [
-        group("latency", &[(8, OfBestPeer(0.9)), (8, OfCacheLine(2.5)), (MI, OfBestPeer(1.0))]),
-        group("bandwidth", &[(64 * KI, OfBestPeer(1.0)), (MI, OfBestPeer(1.0))]),
-        group("bibandwidth", &[]),
-        group("message_rate", &[(8, OfBestPeer(1.5))]),
-        group("overlap", &[(MI, AtMost(5.0))]),
-        group("hidden_send", &[]),
-        group("hidden_receive", &[]),
-        group("allreduce", &[(8, OfBestPeer(1.0)), (64 * KI, OfBestPeer(1.0))]),
-        group("barrier", &[(0, OfBestPeer(1.0))]),
-        group(STARTUP, &[(STARTUP_RANKS, OfBestPeer(1.0))]),
+        group(
+            "latency",
+            &[0, 8, 64, 512, 2 * KI, 4 * KI, 16 * KI, 64 * KI, 256 * KI, MI],
+            &[
+                (8, OfBestPeer(0.9)),
+                (8, OfCacheLine(2.5)),
+                (64, BEST),
+                (512, BEST),
+                (2 * KI, BEST),
+                (MI, BEST),
+            ],
+        ),
+        group("stream", &[8], &[(8, BEST)]),
+        group("reversed", &[8], &[(8, BEST)]),
+        group("sendrecv", &[8, 64 * KI, MI], &[(64 * KI, BEST), (MI, BEST)]),
+        group("bandwidth", &RATES, &[(64 * KI, BEST), (MI, BEST)]),
+        group("bibandwidth", &RATES, &[]),
+        group("message_rate", &[8], &[(8, OfBestPeer(1.5))]),
+        group("overlap", &[64 * KI, 256 * KI, MI, 4 * MI], &[(MI, AtMost(5.0))]),
+        group("hidden_send", &[64 * KI, MI], &[]),
+        group("hidden_receive", &[64 * KI, MI], &[]),
+        group("allreduce", &[8, 64 * KI], &[(8, BEST), (64 * KI, BEST)]),
+        group("barrier", &[0], &[(0, BEST)]),
+        group(STARTUP, &[STARTUP_RANKS], &[(STARTUP_RANKS, BEST)]),
     ]
 };
 
@@ -84,12 +107,20 @@ mod tests {
     fn eight_bytes_are_judged_twice() {
         let targets: Vec<Target> = of(&GROUPS, "latency", 8).collect();
         assert_eq!(targets, [Target::OfBestPeer(0.9), Target::OfCacheLine(2.5)]);
-        assert_eq!(GROUPS[0].sizes_judged(), [8, MI]);
+        assert_eq!(GROUPS[0].sizes_judged(), [8, 64, 512, 2 * KI, MI]);
+    }
+
+    #[test]
+    fn what_is_judged_is_measured() {
+        for group in &GROUPS {
+            let judged = group.sizes_judged();
+            assert!(judged.iter().all(|size| group.sizes.contains(size)), "{}: {judged:?}", group.bench);
+        }
     }
 
     #[test]
     fn what_nobody_asked_for_is_not_judged() {
-        assert_eq!(of(&GROUPS, "latency", 64).count(), 0);
+        assert_eq!(of(&GROUPS, "latency", 4 * KI).count(), 0);
         assert_eq!(of(&GROUPS, "unheard", 8).count(), 0);
     }
 

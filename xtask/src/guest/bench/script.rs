@@ -140,7 +140,7 @@ impl Reader {
                 match done {
                     Ok(records) => {
                         for (source, record) in records {
-                            if let Err(error) = self.results.add(source, step.round, record) {
+                            if let Err(error) = self.results.add(source, step.round, record, None) {
                                 self.note(&error);
                             }
                         }
@@ -248,10 +248,10 @@ mod tests {
     use crate::bench::targets::{Group, Target};
 
     const GROUPS: [Group; 4] = [
-        Group { bench: "latency", judged: &[(8, Target::OfPerftest(1.15))] },
-        Group { bench: "eager", judged: &[(512, Target::OfCopying(1.02))] },
-        Group { bench: "overlap", judged: &[(1 << 20, Target::AtMost(3.0))] },
-        Group { bench: "bandwidth", judged: &[(1 << 20, Target::OfPerftest(0.95))] },
+        Group { bench: "latency", sizes: &[], judged: &[(8, Target::OfPerftest(1.15))] },
+        Group { bench: "eager", sizes: &[], judged: &[(512, Target::OfCopying(1.02))] },
+        Group { bench: "overlap", sizes: &[], judged: &[(1 << 20, Target::AtMost(3.0))] },
+        Group { bench: "bandwidth", sizes: &[], judged: &[(1 << 20, Target::OfPerftest(0.95))] },
     ];
 
     fn read(lines: &str) -> (Results, Option<f64>, Vec<String>) {
