@@ -128,6 +128,46 @@ fn more_messages_than_a_ring_holds_wait_for_room() {
     });
 }
 
+/// Messages are in the ring, have been taken from it, or come just now; receives wait, or were started before.
+#[test]
+fn the_first_message_that_matches_is_received_wherever_it_is() {
+    const MESSAGES: u32 = 2000;
+    let tag = |number: u32| number.wrapping_mul(0x9e37_79b9) >> 30;
+    run(2, |world| {
+        if world.rank() == 0 {
+            for number in 0..MESSAGES {
+                world.send(&[number], 1, tag(number)).expect("rank 1 is there");
+            }
+            return;
+        }
+        // The messages that no receive is for yet.
+        let mut left: Vec<u32> = (0..MESSAGES).collect();
+        let mut started = None;
+        for round in 0..MESSAGES {
+            let draw = round.wrapping_mul(0x85eb_ca6b) >> 28;
+            let wanted = Some(draw).filter(|draw| left.iter().any(|number| tag(*number) == *draw));
+            let selector = wanted.map_or(carrousel::Tag::from(Any), carrousel::Tag::from);
+            let matches = |number: &u32| wanted.is_none_or(|wanted| tag(*number) == wanted);
+            let expected = left.remove(left.iter().position(matches).expect("one is left"));
+            if round % 5 == 0 && started.is_none() {
+                let request = world.irecv(vec![0u32], Any, selector).expect("there is such a tag");
+                started = Some((request, expected));
+            } else {
+                let mut got = [0u32];
+                let status = world.recv(&mut got, Any, selector).expect("it fits");
+                assert_eq!((got[0], status.tag), (expected, tag(expected)), "round {round}");
+            }
+            if round % 5 == 3
+                && let Some((request, expected)) = started.take()
+            {
+                let (got, _) = request.wait().expect("it fits");
+                assert_eq!(got, [expected]);
+            }
+        }
+        assert!(left.is_empty() && started.is_none());
+    });
+}
+
 #[test]
 fn a_message_that_is_too_long_is_an_error() {
     run(2, |world| {

@@ -139,6 +139,13 @@ pub trait Handler<O: Outbound> {
     /// follow from it. Whether the packet means anything is for the handler to find out; it [gives up](Arrival::Lost) a peer
     /// that sends what means nothing.
     fn arrival(&mut self, arrival: Arrival, payload: &(impl Payload + ?Sized), out: &mut O);
+
+    /// Whether the arrivals so far are enough for this poll: a transport that keeps what has not been taken takes no further
+    /// packet of that peer until the next one. Without, it takes as many as it likes.
+    #[inline]
+    fn has_enough(&self) -> bool {
+        false
+    }
 }
 
 /// A transport between this process and some of its peers.

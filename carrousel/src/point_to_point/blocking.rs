@@ -40,6 +40,9 @@ pub(super) fn receive(
     from: Source,
     tag: TagSelector,
 ) -> Result<Status, BoxedError> {
+    if let Some(status) = endpoint.receive_at_once(bytes, caller, from, tag, received)? {
+        return got(status);
+    }
     uninterrupted(|| {
         // SAFETY: as in `send`; `bytes` is borrowed mutably, so nobody else uses it.
         let request = unsafe { endpoint.receive(bytes, caller, from, tag) }?;

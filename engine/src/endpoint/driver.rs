@@ -11,8 +11,8 @@ use crate::Error;
 use crate::site::{CallSite, Located};
 use carrousel_rank::wire::{self, Decoded, WireError};
 use carrousel_rank::{
-    Call, Communicator, Context, Event, Handle, Kept, Members, Memory, Mirror, Packet, Rank, RankId, Read,
-    Send, Sink, Tag, UsageError, Work, Write,
+    Call, Communicator, Context, Envelope, Event, Handle, Kept, Members, Memory, Mirror, Packet, Rank,
+    RankId, Read, Receive, Send, Sink, Status, Tag, UsageError, Work, Write,
 };
 use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, BODY_MAX, NetworkOut, Payload, Regions, ZcopySource};
@@ -68,6 +68,27 @@ impl<D: Payload + ?Sized> Data<'_, D> {
     }
 }
 
+/// An eager message without 8 bytes beside its own.
+struct Eager<'a, D: ?Sized> {
+    envelope: Envelope,
+    len: u64,
+    data: Data<'a, D>,
+}
+
+impl<'a, D: Payload + ?Sized> Eager<'a, D> {
+    /// That of an arrival, if it is one.
+    #[inline(always)]
+    fn of(arrival: Arrival, payload: &'a D) -> Option<Self> {
+        let Arrival::Packet { from: source, context, packet: header } = arrival else { return None };
+        if !wire::is_eager(header) {
+            return None;
+        }
+        let (tag, at) = (Tag(payload.first_word()?), size_of::<u64>());
+        let envelope = Envelope { source, tag, context };
+        Some(Self { envelope, len: (payload.len() - at) as u64, data: Data { payload, at } })
+    }
+}
+
 /// Carries out each work request when the rank makes it: in order, and before the next input.
 pub(super) struct WorkExecutor<'a, 'b, D: ?Sized> {
     resources: &'a mut Resources,
@@ -75,12 +96,14 @@ pub(super) struct WorkExecutor<'a, 'b, D: ?Sized> {
     data: Data<'a, D>,
     /// The bytes of the current call, if it is an eager send: they need not be registered.
     lent: &'a [u8],
+    /// The bytes of the current call, if it is a receive that is complete when it returns: the same.
+    room: &'a mut [u8],
 }
 
 impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
     #[inline(always)]
     fn work(&mut self, work: Work) {
-        let Self { resources, transports, data, lent } = self;
+        let Self { resources, transports, data, lent, room } = self;
         match work {
             Work::Send {
                 to,
@@ -105,12 +128,22 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
             Work::Send { to, context, packet, data: memory } => {
                 resources.send(to, context, &packet, memory, lent, transports);
             }
+            Work::Place { into, len, .. } if into == Registry::NONE => {
+                if let Some(room) = room.get_mut(..len as usize) {
+                    data.copy_to(room);
+                }
+            }
             Work::Place { into, len, .. } => {
                 if let Some(bytes) = resources.registry.bytes_mut(into, len) {
                     data.copy_to(bytes);
                 }
             }
             Work::Keep { kept, len } => data.copy_to(resources.kept.keep(kept, len as usize)),
+            Work::Take { kept, into, len, .. } if into == Registry::NONE => {
+                if let Some(room) = room.get_mut(..len as usize) {
+                    resources.kept.take(kept, |data| room.copy_from_slice(&data[..room.len()]));
+                }
+            }
             Work::Take { kept, into, len, .. } => resources.take(kept, into, len),
             // The call that waits for the request asks the rank.
             Work::Complete { .. } => {}
@@ -274,6 +307,12 @@ impl Driver {
         self.observed = true;
     }
 
+    /// Whether calls are recorded, or their call sites: then each needs a request.
+    #[inline]
+    pub(super) fn is_observed(&self) -> bool {
+        self.observed
+    }
+
     /// The call site of a request, if it is not the line that called the library.
     pub(super) fn call_site_of(&self, request: Handle) -> Option<CallSite> {
         self.call_sites.get(&request.index).copied()
@@ -369,7 +408,47 @@ impl Driver {
         }
         let Self { rank, resources, .. } = self;
         // It changes nothing for receives, so there is nothing new to be announced.
-        rank.send_eagerly(send, &mut WorkExecutor { resources, transports, data: Data::NONE, lent: bytes })
+        let room = &mut [];
+        rank.send_eagerly(
+            send,
+            &mut WorkExecutor { resources, transports, data: Data::NONE, lent: bytes, room },
+        )
+    }
+
+    /// Receives a message that has arrived into these bytes, see [`Rank::receive_kept`].
+    #[inline(always)]
+    pub(super) fn receive_kept(
+        &mut self,
+        receive: &Receive,
+        room: &mut [u8],
+        transports: &mut Transports<'_>,
+    ) -> Result<Option<Status>, UsageError> {
+        let Self { rank, resources, .. } = self;
+        // It posts no receive, so there is nothing new to be announced.
+        rank.receive_kept(
+            receive,
+            &mut WorkExecutor { resources, transports, data: Data::NONE, lent: &[], room },
+        )
+    }
+
+    /// Receives a message that arrives just now into these bytes, see [`Rank::receive_next`]. `None` of any other arrival, too.
+    #[inline(always)]
+    pub(super) fn receive_next(
+        &mut self,
+        receive: &Receive,
+        room: &mut [u8],
+        arrival: Arrival,
+        payload: &(impl Payload + ?Sized),
+        transports: &mut Transports<'_>,
+    ) -> Option<Status> {
+        let Eager { envelope, len, data } = Eager::of(arrival, payload)?;
+        let Self { rank, resources, .. } = self;
+        rank.receive_next(
+            receive,
+            envelope,
+            len,
+            &mut WorkExecutor { resources, transports, data, lent: &[], room },
+        )
     }
 
     /// Releases a request that is complete.
@@ -389,7 +468,7 @@ impl Driver {
         act: impl FnOnce(&mut Rank<Mirror>, &mut WorkExecutor<'_, 'b, [u8]>) -> T,
     ) -> T {
         let Self { rank, resources, .. } = self;
-        act(rank, &mut WorkExecutor { resources, transports, data: Data::NONE, lent: &[] })
+        act(rank, &mut WorkExecutor { resources, transports, data: Data::NONE, lent: &[], room: &mut [] })
     }
 
     /// Defines a communicator.
@@ -425,7 +504,7 @@ impl Driver {
         transports: &mut Transports<'_>,
     ) -> Result<Handle, UsageError> {
         let Self { rank, resources, .. } = self;
-        rank.call(call, &mut WorkExecutor { resources, transports, data: Data::NONE, lent })
+        rank.call(call, &mut WorkExecutor { resources, transports, data: Data::NONE, lent, room: &mut [] })
     }
 
     #[inline(always)]
@@ -450,7 +529,10 @@ impl Driver {
         transports: &mut Transports<'_>,
     ) {
         let Self { rank, resources, .. } = self;
-        let result = rank.event_inlined(event, &mut WorkExecutor { resources, transports, data, lent: &[] });
+        let result = rank.event_inlined(
+            event,
+            &mut WorkExecutor { resources, transports, data, lent: &[], room: &mut [] },
+        );
         self.announce(transports);
         if let Err(error) = result {
             // The peer does not follow the protocol, so nothing that it sends can be trusted.
@@ -474,7 +556,8 @@ impl Driver {
                 self.record_event(Event::Announce(request));
             }
             let Self { rank, resources, .. } = self;
-            let mut executor = WorkExecutor { resources, transports, data: Data::NONE, lent: &[] };
+            let mut executor =
+                WorkExecutor { resources, transports, data: Data::NONE, lent: &[], room: &mut [] };
             // The event contains no packet, so a peer cannot have made it invalid.
             let announced = rank.event(Event::Announce(request), &mut executor);
             debug_assert_eq!(announced, Ok(()));
@@ -514,14 +597,10 @@ impl Driver {
         transports: &mut Transports<'_>,
     ) {
         // Most packets are EAGERs, and need not be taken apart in memory.
-        if let Arrival::Packet { from, context, packet: header } = arrival
-            && wire::is_eager(header)
-            && let Some(tag) = payload.first_word()
-        {
-            let at = size_of::<u64>();
-            let packet = Packet::Eager { tag: Tag(tag), data: None, len: (payload.len() - at) as u64 };
-            let event = Event::Packet { from, context, packet };
-            return self.event(event, Data { payload, at }, transports);
+        if let Some(Eager { envelope, len, data }) = Eager::of(arrival, payload) {
+            let Envelope { source: from, tag, context } = envelope;
+            let packet = Packet::Eager { tag, data: None, len };
+            return self.event(Event::Packet { from, context, packet }, data, transports);
         }
         self.other_arrival(arrival, payload, transports);
     }

@@ -11,6 +11,7 @@ mod launcher;
 mod pending;
 mod pmi;
 mod progress;
+mod receiving;
 mod recording;
 mod reductions;
 mod registry;

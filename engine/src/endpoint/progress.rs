@@ -6,26 +6,48 @@
 //! | starts what stays eager | `poll_seldom` |
 //! | tests or probes | `poll_unblocked`, which takes the slow path once a period |
 //! | waits | [`Endpoint::block_until`] |
+//! | waits for a receive that has no request | `poll_next` |
 //! | is one turn of a task that waits | [`Endpoint::poll_or_block`] |
 //! | is made by a thread that does nothing else | [`Endpoint::poll`] |
 
 use super::Endpoint;
-use super::arrivals::{FromNet, FromShm};
+use super::arrivals::{FromNet, FromShm, NextFromShm, Wanted};
 use super::launcher::Launcher;
 use super::pending::Awaited;
 use super::transports::Transports;
 use super::wait_strategy::{PERIOD, WaitStep, WaitStrategy};
 use crate::backends::AnyNetwork;
+use crate::backends::shm::Node;
 use crate::site::{CallSite, Located};
 use carrousel_transport::Transport;
+use std::time::Duration;
 
 impl Endpoint {
     /// Processes what has arrived. Returns whether anything had.
     #[inline]
     pub fn poll(&mut self) -> bool {
+        self.poll_by(|node, now, mut shm| node.poll(now, &mut shm))
+    }
+
+    /// As [`Endpoint::poll`], but takes from a rank of this node no more messages than there are receives. Others stay in
+    /// their ring, from where their receive will get them without a copy in between.
+    #[inline(always)]
+    fn poll_expected(&mut self) -> bool {
+        self.poll_by(|node, now, shm| node.poll(now, &mut FromShm { only_expected: true, ..shm }))
+    }
+
+    /// As [`Endpoint::poll`], but the next message from a rank of this node may be for a receive without a request.
+    #[inline(always)]
+    pub(super) fn poll_next(&mut self, wanted: &mut Wanted<'_>) -> bool {
+        self.poll_by(|node, now, shm| node.poll(now, &mut NextFromShm { shm, wanted }))
+    }
+
+    #[inline(always)]
+    fn poll_by(&mut self, poll_shm: impl FnOnce(&mut Node, Duration, FromShm<'_>) -> usize) -> bool {
         let Self { node, net, driver, clock, .. } = self;
         let mut count = driver.local(&mut Transports::of(node, net));
-        count += node.poll(clock.now(), &mut FromShm { driver, net: net.as_mut().map(AnyNetwork::out) });
+        let from_net = net.as_mut().map(AnyNetwork::out);
+        count += poll_shm(node, clock.now(), FromShm { driver, net: from_net, only_expected: false });
         if let Some(net) = net {
             count += net.poll(clock.now(), &mut FromNet { driver, shm: node.out() });
             self.reap_zcopy();
@@ -76,7 +98,7 @@ impl Endpoint {
     /// Progress for a call that waits; after an empty poll, what the wait strategy says.
     #[inline]
     pub fn poll_or_block(&mut self, strategy: &mut WaitStrategy, awaited: Awaited, at: impl Located) {
-        if self.poll() {
+        if self.poll_expected() {
             return strategy.reset();
         }
         match strategy.empty_poll() {
@@ -102,7 +124,7 @@ impl Endpoint {
         let timeout = next.map_or(PERIOD, |next| PERIOD.min(next.saturating_sub(now)));
         let count = match net {
             Some(net) => net.sleep(now, &mut FromNet { driver, shm: node.out() }, timeout),
-            None => node.sleep(now, &mut FromShm { driver, net: None }, timeout),
+            None => node.sleep(now, &mut FromShm { driver, net: None, only_expected: true }, timeout),
         };
         if count > 0 {
             strategy.reset();

@@ -70,12 +70,23 @@ impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
         keys: impl FnOnce() -> [(usize, u64); N],
         wanted: impl Fn(&E) -> bool,
     ) -> Option<E> {
+        self.take_oldest_if(keys, wanted, |_| true)
+    }
+
+    /// Takes out the oldest entry that is `wanted`, as [`Queue::oldest`] finds it, if `takes` says so.
+    #[inline]
+    pub(crate) fn take_oldest_if<const N: usize>(
+        &mut self,
+        keys: impl FnOnce() -> [(usize, u64); N],
+        wanted: impl Fn(&E) -> bool,
+        takes: impl FnOnce(&E) -> bool,
+    ) -> Option<E> {
         let Some(many) = &self.many else {
             let at = self.few.iter().position(wanted)?;
-            return self.few.remove(at);
+            return if takes(&self.few[at]) { self.few.remove(at) } else { None };
         };
         let at = many.oldest(&keys(), wanted)?;
-        self.take_of_many(at)
+        if many.get(at).is_some_and(takes) { self.take_of_many(at) } else { None }
     }
 
     /// Removes the oldest entries, up to the first one that is not `over`.

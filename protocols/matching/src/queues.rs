@@ -212,6 +212,7 @@ impl<T: Requested> Posted<T> {
     }
 
     /// Whether no receive waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -297,6 +298,21 @@ impl<T> Unexpected<T> {
         found.map(|Early(message, what)| (message, what))
     }
 
+    /// Removes the first message that satisfies `receive`, if `takes` says so.
+    #[inline]
+    pub fn take_first_if(
+        &mut self,
+        receive: &Pattern,
+        takes: impl FnOnce(&T) -> bool,
+    ) -> Option<(Envelope, T)> {
+        let found = self.entries.take_oldest_if(
+            || [key_for(receive)],
+            |early| receive.matches(&early.0),
+            |early| takes(&early.1),
+        );
+        found.map(|Early(message, what)| (message, what))
+    }
+
     /// Reorders messages of one context. Those with equal keys keep their order, as messages of one sender and tag
     /// must.
     pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&Envelope) -> K) {
@@ -319,6 +335,7 @@ impl<T> Unexpected<T> {
     }
 
     /// Whether no message waits.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

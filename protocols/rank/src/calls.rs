@@ -2,7 +2,7 @@
 
 use crate::UsageError;
 use carrousel_collective::Kind;
-use carrousel_matching::{Communicator, Handle, RankId, Source, Tag, TagSelector, mpi};
+use carrousel_matching::{Communicator, Handle, Pattern, RankId, Source, Tag, TagSelector, mpi};
 use carrousel_rendezvous::{Memory, Packet};
 use carrousel_wire::Report;
 
@@ -43,6 +43,14 @@ pub struct Receive {
     pub len: u64,
     /// Where they go; the library's until the request is complete.
     pub memory: Memory,
+}
+
+impl Receive {
+    /// The messages that it accepts.
+    #[inline]
+    pub(crate) fn pattern(&self) -> Pattern {
+        Pattern { source: self.from, tag: self.tag, context: self.communicator.messages() }
+    }
 }
 
 /// A receive of a message that was claimed ([`Rank::claim`](crate::Rank::claim)).

@@ -4,7 +4,8 @@ use crate::collectives::{Collectives, schedule};
 use crate::communicators::{Communicators, Members};
 use crate::messages::Messages;
 use crate::{
-    Arrived, Call, Collective, Event, Job, Options, ProtocolError, Schedule, Send, Sink, Status, UsageError,
+    Arrived, Call, Collective, Event, Job, Options, ProtocolError, Receive, Schedule, Send, Sink, Status,
+    UsageError,
 };
 use carrousel_matching::{Communicator, Envelope, Handle, Pattern, RankId, Source, TagSelector};
 use carrousel_rendezvous::Protocol;
@@ -68,6 +69,44 @@ impl<P: Protocol> Rank<P> {
     pub fn send_eagerly(&mut self, message: &Send, out: &mut impl Sink) -> Result<bool, UsageError> {
         self.communicators.check(Source::Rank(message.to))?;
         Ok(self.messages.send_eagerly(message, &self.communicators, out))
+    }
+
+    /// Receives a message that has arrived with its data, if there is one: then the receive is complete, and no request is left
+    /// of it. `None` if there is none, and nothing has been done. As [`Call::Receive`] and the release of its request, to the
+    /// last bit, so names depend on the calls of the application only, whichever way it receives.
+    ///
+    /// # Errors
+    /// Usage errors, which change nothing.
+    #[inline(always)]
+    pub fn receive_kept(
+        &mut self,
+        receive: &Receive,
+        out: &mut impl Sink,
+    ) -> Result<Option<Status>, UsageError> {
+        self.communicators.check(receive.from)?;
+        let status = self.messages.receive_kept(receive, out);
+        self.check_invariants();
+        Ok(status)
+    }
+
+    /// Receives an eager message of `len` bytes, without 8 bytes beside its own, that has come just now: it is what a receive
+    /// like this would get, if it had been posted before. Then the receive is complete, and no request is left of it. `None` if
+    /// it cannot be told so simply, and nothing has been done: the message is an [`Event`] then. As [`Call::Receive`], the
+    /// event and the release of the request, to the last bit.
+    #[inline(always)]
+    pub fn receive_next(
+        &mut self,
+        receive: &Receive,
+        envelope: Envelope,
+        len: u64,
+        out: &mut impl Sink,
+    ) -> Option<Status> {
+        if !self.communicators.has(envelope.source) {
+            return None;
+        }
+        let status = self.messages.receive_next(receive, envelope, len, &self.communicators, out);
+        self.check_invariants();
+        status
     }
 
     /// The transport reports.
@@ -161,6 +200,18 @@ impl<P: Protocol> Rank<P> {
     #[inline]
     pub fn lost_for(&self, from: Source, communicator: Communicator) -> Option<RankId> {
         self.communicators.lost_for(from, communicator)
+    }
+
+    /// Whether a message has arrived that has no receive.
+    #[inline]
+    pub fn has_unexpected(&self) -> bool {
+        self.messages.has_unexpected()
+    }
+
+    /// Whether a receive waits for its message.
+    #[inline]
+    pub fn has_posted(&self) -> bool {
+        self.messages.has_posted()
     }
 
     /// Messages that arrived and have no receive, oldest first.

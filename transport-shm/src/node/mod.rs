@@ -267,6 +267,8 @@ impl Inbound {
             match self.ring.take(|frame| handle_frame(&frame, (from, local_rank, ring_memory), handler, out))
             {
                 Ok(None) => return count,
+                // At least one of each peer, so that none is kept from being heard.
+                Ok(Some(true)) if handler.has_enough() => return count + 1,
                 Ok(Some(true)) => {}
                 Ok(Some(false)) | Err(_) => {
                     self.state = InboundState::Closed;

@@ -17,6 +17,8 @@ pub(super) struct Recorder {
     /// The ranks to give up at each packet, or at each loss if `at_losses` is set.
     gives_up: Vec<RankId>,
     at_losses: bool,
+    /// So many arrivals are enough.
+    enough: usize,
 }
 
 impl Recorder {
@@ -25,7 +27,7 @@ impl Recorder {
     }
 
     pub(super) fn of(bytes: Vec<u8>) -> Self {
-        Self { bytes, arrivals: Vec::new(), gives_up: Vec::new(), at_losses: false }
+        Self { bytes, arrivals: Vec::new(), gives_up: Vec::new(), at_losses: false, enough: usize::MAX }
     }
 
     pub(super) fn memory(&self) -> Memory {
@@ -60,6 +62,10 @@ impl Handler<Out> for Recorder {
             _ => return,
         }
         self.gives_up.iter().for_each(|rank| out.abandon(*rank));
+    }
+
+    fn has_enough(&self) -> bool {
+        self.arrivals.len() >= self.enough
     }
 }
 
@@ -280,6 +286,20 @@ fn a_peer_that_another_ones_end_gives_up_says_nothing_more() {
             node.poll(NOW, &mut recorder);
         }
         assert_eq!(recorder.arrivals, expected, "at losses: {at_losses}");
+    }
+}
+
+#[test]
+fn what_a_handler_does_not_want_yet_stays_in_the_ring() {
+    let [(mut node, mut recorder), (mut peer, _)] = pair(RING);
+    for _ in 0..5 {
+        peer.out().send(RANKS[0], &ATS, &[]);
+    }
+    // One of each peer is taken in any case.
+    for (enough, taken) in [(0, 1), (1, 2), (4, 4), (usize::MAX, 5)] {
+        recorder.enough = enough;
+        node.poll(NOW, &mut recorder);
+        assert_eq!(recorder.arrivals.len(), taken, "{enough}");
     }
 }
 

@@ -116,6 +116,7 @@ impl Communicators {
         self.check_invariants();
     }
 
+    #[inline]
     pub(crate) fn has_lost_any(&self) -> bool {
         !self.lost.is_empty()
     }

@@ -65,6 +65,21 @@ impl<P: Protocol> Flow<P> {
         }
     }
 
+    /// An eager message of this flow has met its receive.
+    #[inline(always)]
+    pub(super) fn meet_eager(
+        &mut self,
+        posting: &Posting,
+        envelope: &Envelope,
+        len: u64,
+        adaptation: Adaptation,
+        window: u64,
+        out: &mut impl Sink,
+    ) {
+        self.matched(posting, envelope.tag, Fate::Mispredicted, false, adaptation);
+        self.take_eager(envelope, len, window, out);
+    }
+
     /// A receive has a message of this flow. `waited`: an announcement would have been of use, had there
     /// been one. True asks for an RTS-ACK.
     #[inline(always)]

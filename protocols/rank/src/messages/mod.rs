@@ -1,6 +1,7 @@
 //! Messages between two ranks: requests, the two queues, and a flow for each peer and communicator.
 
 mod announce;
+mod at_once;
 mod claims;
 mod entries;
 mod flows;
@@ -90,6 +91,16 @@ impl<P: Protocol> Messages<P> {
 
     pub(crate) fn probe(&self, pattern: &Pattern) -> Option<Arrived> {
         self.unexpected.first(pattern).map(|(envelope, arrival)| arrival.arrived(*envelope))
+    }
+
+    #[inline]
+    pub(crate) fn has_unexpected(&self) -> bool {
+        !self.unexpected.is_empty()
+    }
+
+    #[inline]
+    pub(crate) fn has_posted(&self) -> bool {
+        !self.posted.is_empty()
     }
 
     #[cfg(feature = "checker")]

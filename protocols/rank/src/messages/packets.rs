@@ -142,7 +142,7 @@ impl<P: Protocol> Messages<P> {
 
     /// Counts a matching message, and tells the sender of it if it is time. Returns the flow it came by.
     #[inline(always)]
-    fn arrived(&mut self, envelope: &Envelope, out: &mut impl Sink) -> &mut Flow<P> {
+    pub(super) fn arrived(&mut self, envelope: &Envelope, out: &mut impl Sink) -> &mut Flow<P> {
         let Envelope { source: to, context, .. } = *envelope;
         let credit_every = self.options.credit_every;
         let flow = self.flows.with(to, context);
@@ -170,14 +170,12 @@ impl<P: Protocol> Messages<P> {
             self.unexpected.arrive(envelope, Arrival::Kept { kept, data, len });
             return;
         };
-        flow.matched(&posting, envelope.tag, Fate::Mispredicted, false, adaptation);
-        flow.take_eager(&envelope, len, window, out);
+        flow.meet_eager(&posting, &envelope, len, adaptation, window, out);
         self.uncount_candidate(envelope.source, envelope.context, &posting);
         if envelope.context.is_collective() {
             return self.eager_of_round(posting.request, posting.memory, posting.len, len, out);
         }
-        let status = received(&posting, envelope, data, len);
-        out.work(Work::Place { into: posting.memory, len: status.len, request: posting.request });
+        let status = place(&posting, envelope, data, len, out);
         self.complete(posting.request, status, out);
     }
 
@@ -249,7 +247,7 @@ impl<P: Protocol> Messages<P> {
         let Offer { send, data, len, memory: from } = *offer;
         let Envelope { source: peer, context, .. } = envelope;
         let Posting { request, memory: into, .. } = *posting;
-        let status = received(posting, envelope, data, len);
+        let status = received(posting.len, envelope, data, len);
         if status.len == 0 {
             out.work(Work::Send { to: peer, context, packet: Packet::Ats { send }, data: None });
             self.over(request, status, out);
@@ -331,7 +329,7 @@ impl<P: Protocol> Messages<P> {
         let posting = self.written_into(&envelope, rtr, len)?;
         let adaptation = self.adaptation();
         self.arrived(&envelope, out).matched(&posting, envelope.tag, Fate::Used, true, adaptation);
-        Ok((posting.request, received(&posting, envelope, data, len)))
+        Ok((posting.request, received(posting.len, envelope, data, len)))
     }
 
     /// Pending receives of this envelope count as not announced from now on.
@@ -346,4 +344,18 @@ impl<P: Protocol> Messages<P> {
             }
         });
     }
+}
+
+/// Has the data of an eager message placed into its receive. Returns how the receive ends.
+#[inline(always)]
+pub(super) fn place(
+    posting: &Posting,
+    envelope: Envelope,
+    data: Option<u64>,
+    len: u64,
+    out: &mut impl Sink,
+) -> Status {
+    let status = received(posting.len, envelope, data, len);
+    out.work(Work::Place { into: posting.memory, len: status.len, request: posting.request });
+    status
 }

@@ -5,7 +5,7 @@ use super::OfRound;
 use super::entries::{Arrival, Offer, Posting};
 use super::state::{End, State, collective_of, inner};
 use crate::communicators::Communicators;
-use crate::{Failure, ProtocolError, Receive, Sink, Speculation, Status, UsageError, Work};
+use crate::{Failure, Kept, ProtocolError, Receive, Sink, Speculation, Status, UsageError, Work};
 use carrousel_matching::{Envelope, Handle, Pattern, Source, TagSelector};
 use carrousel_rendezvous::{Memory, Packet, Protocol, ReceiveSide};
 
@@ -17,9 +17,8 @@ impl<P: Protocol> Messages<P> {
         communicators: &Communicators,
         out: &mut impl Sink,
     ) -> Handle {
-        let Receive { from, tag, communicator, len, memory } = *receive;
-        let context = communicator.messages();
-        let pattern = Pattern { source: from, tag, context };
+        let Receive { from, communicator, len, memory, .. } = *receive;
+        let pattern = receive.pattern();
         let request = self.requests.open(State::Posted { asked: None });
         let named = matches!(from, Source::Rank(_));
         let candidate =
@@ -31,7 +30,7 @@ impl<P: Protocol> Messages<P> {
             (None, Some(lost)) => self.fail(request, Failure::PeerLost(lost), out),
             (None, None) => {
                 if let (Source::Rank(from), true) = (from, candidate) {
-                    self.count_candidate(from, context);
+                    self.count_candidate(from, pattern.context);
                 }
                 self.posted.post(pattern, Posting { request, len, memory, candidate, rtr: None });
             }
@@ -66,13 +65,8 @@ impl<P: Protocol> Messages<P> {
     ) {
         let posting = &Posting { request, len, memory: into, candidate, rtr: None };
         match *arrival {
-            Arrival::Kept { kept, data, len } => {
-                let status = received(posting, envelope, data, len);
-                if is_kept(&envelope, len) {
-                    out.work(Work::Take { kept, into, len: status.len, request });
-                }
-                let flow = self.flows.with(envelope.source, envelope.context);
-                flow.take_eager(&envelope, len, self.options.eager_window, out);
+            Arrival::Kept { kept, data, len: sent } => {
+                let status = self.take_data(request, (len, into), envelope, (kept, data, sent), out);
                 self.over(request, status, out);
             }
             Arrival::Rts { send, data, len, memory } => {
@@ -80,6 +74,25 @@ impl<P: Protocol> Messages<P> {
                 self.transfer(posting, envelope, &Offer { send, data, len, memory }, out);
             }
         }
+    }
+
+    /// A receive with room for so many bytes gets the data of a message that was kept. Returns how the receive ends.
+    #[inline]
+    pub(super) fn take_data(
+        &mut self,
+        request: Handle,
+        (room, into): (u64, Memory),
+        envelope: Envelope,
+        (kept, data, len): (Kept, Option<u64>, u64),
+        out: &mut impl Sink,
+    ) -> Status {
+        let status = received(room, envelope, data, len);
+        if is_kept(&envelope, len) {
+            out.work(Work::Take { kept, into, len: status.len, request });
+        }
+        let flow = self.flows.with(envelope.source, envelope.context);
+        flow.take_eager(&envelope, len, self.options.eager_window, out);
+        status
     }
 
     pub(crate) fn cancel(&mut self, request: Handle, out: &mut impl Sink) -> Result<Handle, UsageError> {
@@ -147,9 +160,9 @@ pub(super) fn is_kept(envelope: &Envelope, len: u64) -> bool {
     len > 0 || !envelope.context.is_collective()
 }
 
-/// The status of a receive that gets a message of `len` bytes (MPI-4.1, 3.2.4: longer than the buffer is an error).
+/// The status of a receive with room for so many bytes that gets a message of `len` bytes (MPI-4.1, 3.2.4: longer than the buffer is an error).
 #[inline]
-pub(super) fn received(posting: &Posting, envelope: Envelope, data: Option<u64>, len: u64) -> Status {
-    let failure = (len > posting.len).then_some(Failure::Truncated { sent: len });
-    Status { message: Some((envelope.source, envelope.tag)), data, len: len.min(posting.len), failure }
+pub(super) fn received(room: u64, envelope: Envelope, data: Option<u64>, len: u64) -> Status {
+    let failure = (len > room).then_some(Failure::Truncated { sent: len });
+    Status { message: Some((envelope.source, envelope.tag)), data, len: len.min(room), failure }
 }

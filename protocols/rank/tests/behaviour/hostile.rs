@@ -204,6 +204,66 @@ fn leaves_nothing_behind<P: Protocol>(rank: &Rank<P>, message: &Send) -> Result<
     Ok(())
 }
 
+/// A receive that is complete at once leaves the rank as its call and the release of its request would.
+fn takes_and_leaves_nothing<P: Protocol>(rank: &Rank<P>, receive: &Receive) -> Result<(), TestCaseError> {
+    let (mut called, mut taken) = (rank.clone(), rank.clone());
+    let (mut asked, mut work) = (Vec::new(), Vec::new());
+    let request = called.call(Call::Receive(*receive), &mut asked);
+    match taken.receive_kept(receive, &mut work) {
+        Ok(Some(status)) => {
+            let released = called.release(request.expect("it is right"));
+            prop_assert_eq!(released.expect("it is open"), Some(status));
+            let last = asked.pop();
+            prop_assert!(matches!(last, Some(Work::Complete { .. })), "{:?} comes last", last);
+            prop_assert_eq!(work, asked);
+            prop_assert!(taken == called, "{:?} leaves another state", receive);
+        }
+        Ok(None) => {
+            prop_assert!(
+                work.is_empty() && taken == *rank,
+                "{:?} gets nothing and changes the rank",
+                receive
+            );
+            let request = request.expect("it is right");
+            let status = called.release(request).expect("it is open");
+            let has_message = status.is_some_and(|status| status.message.is_some());
+            prop_assert!(
+                !has_message
+                    || asked.iter().any(|work| matches!(work, Work::Send { packet: Packet::Ats { .. }, .. })),
+                "{:?} could be complete",
+                receive
+            );
+        }
+        Err(error) => prop_assert_eq!(request, Err(error)),
+    }
+    Ok(())
+}
+
+/// A receive that gets the next message leaves the rank as its call, the event and the release of its request would.
+fn takes_the_next_one<P: Protocol>(
+    rank: &Rank<P>,
+    receive: &Receive,
+    envelope: Envelope,
+    len: u64,
+) -> Result<(), TestCaseError> {
+    let (mut called, mut taken) = (rank.clone(), rank.clone());
+    let (mut asked, mut work) = (Vec::new(), Vec::new());
+    let Some(status) = taken.receive_next(receive, envelope, len, &mut work) else {
+        prop_assert!(work.is_empty() && taken == *rank, "{:?} gets nothing and changes the rank", receive);
+        return Ok(());
+    };
+    let request = called.call(Call::Receive(*receive), &mut asked).expect("it is right");
+    let packet = Packet::Eager { tag: envelope.tag, data: None, len };
+    let event = Event::Packet { from: envelope.source, context: envelope.context, packet };
+    called.event(event, &mut asked).expect("it is right");
+    prop_assert_eq!(called.release(request).expect("it is open"), Some(status));
+    let last = asked.pop();
+    prop_assert!(matches!(last, Some(Work::Complete { .. })), "{:?} comes last", last);
+    prop_assert_eq!(work, asked);
+    prop_assert!(taken == called, "{:?} leaves another state", receive);
+    Ok(())
+}
+
 fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCaseError> {
     let mut rank = Rank::<P>::new(RankId(0), &Job { ranks: RANKS }, options);
     let part = Communicator::new(1).expect("few");
@@ -214,6 +274,18 @@ fn survives<P: Protocol>(options: &Options, steps: &[Step]) -> Result<(), TestCa
         let mut work = Vec::new();
         if let Step::Call(Call::Send(message)) = *step {
             leaves_nothing_behind(&rank, &message)?;
+        }
+        if let Step::Call(Call::Receive(receive)) = *step {
+            takes_and_leaves_nothing(&rank, &receive)?;
+            let source = if let Source::Rank(rank) = receive.from { rank } else { RankId(1) };
+            let tag = receive.tag.tag();
+            for tag in [tag, Tag(tag.0 ^ 1)] {
+                for context in [Context::MESSAGES, Context::COLLECTIVES] {
+                    for len in [0, 16, 80] {
+                        takes_the_next_one(&rank, &receive, Envelope { source, tag, context }, len)?;
+                    }
+                }
+            }
         }
         let refused = match *step {
             Step::Call(call) => rank.call(call, &mut work).is_err(),

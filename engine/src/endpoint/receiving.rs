@@ -1,0 +1,83 @@
+//! Receives that are complete when their call returns, and need no request: their message is here, or is the next one that
+//! comes.
+
+use super::Endpoint;
+use super::arrivals::Wanted;
+use super::registry::Registry;
+use super::transports::Transports;
+use super::wait_strategy::WaitStep;
+use crate::error::BoxedError;
+use crate::site::Caller;
+use carrousel_rank::{Receive, Source, Status, TagSelector};
+
+impl Endpoint {
+    /// Receives a message that has arrived with its data, or waits for the next one to arrive from a rank of this node, and
+    /// receives that. `None` if it is another one, or none comes for long: then the receive has to be started. `read` takes what
+    /// the caller needs of its status.
+    #[inline]
+    pub fn receive_at_once<T>(
+        &mut self,
+        bytes: &mut [u8],
+        caller: Caller<'_>,
+        from: Source,
+        tag: TagSelector,
+        read: impl FnOnce(&Status) -> T,
+    ) -> Result<Option<T>, BoxedError> {
+        let (len, communicator) = (bytes.len() as u64, caller.id());
+        // A larger one may be for a rendezvous, before which everything that has arrived is taken in. A receive that is
+        // recorded has a request.
+        if len > self.eager_threshold || self.driver.is_observed() {
+            return Ok(None);
+        }
+        // The bytes are not lent to the library for longer than this call, so they need not be registered.
+        let receive = Receive { from, tag, communicator, len, memory: Registry::NONE };
+        let status = if self.driver.rank.has_unexpected() {
+            self.receive_kept(&receive, bytes)?
+        } else {
+            self.receive_next(&receive, bytes)
+        };
+        match status {
+            None => Ok(None),
+            Some(status) if status.failure.is_none() => Ok(Some(read(&status))),
+            Some(status) => self.failed(status).map(|status| Some(read(&status))),
+        }
+    }
+
+    /// Receives a message that has arrived.
+    #[inline]
+    fn receive_kept(&mut self, receive: &Receive, room: &mut [u8]) -> Result<Option<Status>, BoxedError> {
+        let transports = &mut Transports::of(&mut self.node, &mut self.net);
+        let status = self.driver.receive_kept(receive, room, transports)?;
+        if status.is_some() {
+            self.poll_seldom();
+        }
+        Ok(status)
+    }
+
+    /// Receives the next message.
+    #[inline]
+    fn receive_next(&mut self, receive: &Receive, room: &mut [u8]) -> Option<Status> {
+        // Earlier receives come first; and what comes from another node is no frame of a ring.
+        if self.driver.rank.has_posted() || !self.comes_from_node(receive.from) {
+            return None;
+        }
+        let mut wanted = Wanted { receive, room, status: None };
+        let mut strategy = self.strategy();
+        loop {
+            if self.poll_next(&mut wanted) {
+                return wanted.status;
+            }
+            // Who waits for long has a request that reports name, and which fails with its peer.
+            if strategy.empty_poll() != WaitStep::Spin {
+                return None;
+            }
+        }
+    }
+
+    /// Whether messages of a source come from ranks of this node only.
+    #[inline]
+    fn comes_from_node(&self, from: Source) -> bool {
+        self.net.is_none()
+            || matches!(from, Source::Rank(rank) if self.neighbours.binary_search(&rank).is_ok())
+    }
+}
