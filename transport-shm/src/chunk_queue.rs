@@ -111,6 +111,11 @@ impl<'a> Owner<'a> {
         Some(taken)
     }
 
+    /// Whether the helper has taken a chunk, once none is left to take.
+    pub fn is_helped(&self) -> bool {
+        self.taken < self.chunks
+    }
+
     /// The state of the helper, once no chunk is left to take.
     pub fn help<O: ChunkOrders>(&self) -> Help {
         let (number, count) = unpack(self.words[COPIED].load(O::SEE));
@@ -209,6 +214,7 @@ mod tests {
         let (mut owner, first) = Owner::open(&words, 7, 9);
         assert_eq!((first, owner.take()), (chunks(0, 5), Some(chunks(5, 4))));
         assert_eq!((owner.take(), owner.help::<Sound>()), (None, Help::Copied));
+        assert!(!owner.is_helped());
         assert_eq!(Helper::new(&words, 7, 9).take(), None);
     }
 
@@ -222,6 +228,7 @@ mod tests {
             (Some(chunks(4, 2)), Some(chunks(6, 1)), Some(chunks(7, 1)))
         );
         assert_eq!((owner.take(), helper.take(), owner.help::<Sound>()), (None, None, Help::Copying));
+        assert!(owner.is_helped());
         helper.count::<Sound>(chunks(4, 2), true);
         assert_eq!(owner.help::<Sound>(), Help::Copied);
     }

@@ -20,8 +20,7 @@ use zerocopy::IntoBytes;
 /// Bytes of a chunk: its copy takes some microseconds, several times as long as a system call and a message to the peer.
 const CHUNK_BYTES: usize = 32 << 10;
 /// Bytes of the smallest transfer that both processes copy: two chunks. In one direction the throughput is a third higher
-/// than without help; where both send each other messages of this size, it is a sixth lower, as each interrupts its own
-/// copy to help the other.
+/// than without help.
 const COOPERATIVE_MIN: usize = 64 << 10;
 
 /// A helper that takes longer than this to copy the chunks that it took at once is given up. A helper that runs never
@@ -50,14 +49,16 @@ pub(super) fn read(peer: &mut Peer, read: &Read, bytes: &mut [u8]) -> Result<(),
     })
 }
 
-/// Copies `len` bytes by `copy_chunks`, together with the peer if they are at least [`COOPERATIVE_MIN`].
+/// Copies `len` bytes by `copy_chunks`, together with the peer if they are at least [`COOPERATIVE_MIN`] and it can be expected
+/// to help.
 fn copy(
     peer: &mut Peer,
     len: usize,
     request: impl FnOnce(u32) -> HelpRequest,
     mut copy_chunks: impl FnMut(Range<usize>) -> Result<(), DirectCopyError>,
 ) -> Result<(), DirectCopyError> {
-    let Some(chunks) = (len >= COOPERATIVE_MIN).then(|| chunks_of(len)).flatten() else {
+    let Some(chunks) = (len >= COOPERATIVE_MIN && peer.helpfulness.asks()).then(|| chunks_of(len)).flatten()
+    else {
         return copy_chunks(0..len);
     };
     let ring_memory = peer.ring.memory().clone();
@@ -72,6 +73,7 @@ fn copy(
         result = result.and_then(|()| copy_chunks(range(chunks, len)));
         next = owner.take();
     }
+    peer.helpfulness.answered(owner.is_helped());
     match await_helper(peer, &owner) {
         Help::Copied => result,
         Help::Failed => result.and_then(|()| copy_chunks(0..len)),

@@ -23,6 +23,7 @@ mod connect;
 mod cooperative_copy;
 mod direct;
 mod frames;
+mod helpfulness;
 mod local_ranks;
 mod memory;
 mod outbound;

@@ -5,6 +5,7 @@ use super::connect::ConnectError;
 use super::cooperative_copy;
 use super::direct::{self, DirectCopyError};
 use super::frames::{GET_REQUEST, GetRequest, Transfer};
+use super::helpfulness::Helpfulness;
 use super::local_ranks::LocalRanks;
 use super::memory::Budget;
 use super::peer::{FragmentedOp, FragmentedSend, Peer, PeerRing, PendingRead, PendingSend};
@@ -139,6 +140,7 @@ impl Out {
         self.peers[local_rank] = Some(Box::new(Peer {
             ring,
             transfer: 0,
+            helpfulness: Helpfulness::default(),
             finished,
             pid,
             process,

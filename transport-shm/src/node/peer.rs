@@ -1,6 +1,7 @@
 //! A connected peer: its ring, and the sends that wait for room in it.
 
 use super::frames::{FRAGMENT, Fragment};
+use super::helpfulness::Helpfulness;
 use super::pending_atomics::PendingAtomics;
 use super::process::Process;
 use crate::doorbell;
@@ -101,6 +102,8 @@ pub(super) struct Peer {
     pub(super) ring: PeerRing,
     /// The number of the last transfer that it was asked to help with.
     pub(super) transfer: u32,
+    /// Whether it helps when it is asked.
+    pub(super) helpfulness: Helpfulness,
     /// The word that is 1 once it has finished.
     pub(super) finished: Word,
     pub(super) pid: Pid,

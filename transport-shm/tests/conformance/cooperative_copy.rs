@@ -27,7 +27,8 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
     if !is_direct(&mut node) {
         return;
     }
-    let (mut recorder, mut theirs) = (Recorder::of(vec![0; LEN]), Recorder::of(pattern(0)));
+    let (to_read, to_write) = (pattern(0), pattern(7));
+    let (mut recorder, mut theirs) = (Recorder::of(vec![0; LEN]), Recorder::of(to_read.clone()));
     let (own, other) = (recorder.memory(), theirs.memory());
     let (over, helped) = (AtomicBool::new(false), AtomicU64::new(0));
     let began = Instant::now();
@@ -42,16 +43,17 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
         });
         for (at, is_read) in [(0, true), (1, false)] {
             let before = helped.load(Ordering::Relaxed);
-            // The scheduler decides whether the peer polls in time: repeat until it has helped.
+            // The scheduler decides whether the peer polls in time: repeat until it has helped. After requests in vain it is
+            // asked only now and then.
             while helped.load(Ordering::Relaxed) == before {
                 assert!(began.elapsed() < PATIENCE, "the peer has not helped");
                 recorder.arrivals.clear();
                 if is_read {
                     recorder.bytes.fill(0);
                     node.out().read(&read(at, LEN as u64, other, own), &mut recorder);
-                    assert!(recorder.bytes == pattern(0), "all is there when the call returns");
+                    assert!(recorder.bytes == to_read, "all is there when the call returns");
                 } else {
-                    recorder.bytes = pattern(7);
+                    recorder.bytes.copy_from_slice(&to_write);
                     node.out().write(&write(at, LEN as u64, recorder.memory(), other), &mut recorder);
                 }
                 node.poll(NOW, &mut recorder);
@@ -61,7 +63,7 @@ fn a_peer_that_waits_helps_with_reads_and_writes() {
         }
         over.store(true, Ordering::Relaxed);
         let theirs = helper.join().expect("it only polls");
-        assert!(theirs.bytes == pattern(7));
+        assert!(theirs.bytes == to_write);
         assert_eq!(theirs.arrivals, []);
     });
 }
