@@ -28,7 +28,7 @@ pub enum Action<'a> {
         blocking: bool,
     },
     /// Two requests begin, this receive and then this send, and the statement waits for both. A name stands for the
-    /// receive.
+    /// receive. MPI orders neither before the other; the library begins with the send.
     Exchange {
         /// The first one.
         receive: Receive,

@@ -3,7 +3,7 @@
 
 use super::status::{Status, received};
 use crate::uninterrupted::uninterrupted;
-use carrousel_engine::{BoxedError, Caller, Endpoint, Error, Located, SendEnvelope, SendKind};
+use carrousel_engine::{BoxedError, Caller, Endpoint, Error, SendEnvelope, SendKind};
 use carrousel_rank::{Handle, RankId, Source, Tag, TagSelector};
 
 fn got(status: Option<Status>) -> Result<Status, BoxedError> {
@@ -83,20 +83,17 @@ pub(super) fn exchange(
 ) -> Result<Status, BoxedError> {
     let Outgoing { bytes: data, to, tag: send_tag } = outgoing;
     let envelope = SendEnvelope::new(RankId(to), send_tag);
+    // Once the send has begun, only the end of a peer makes the receive fail.
+    endpoint.check_receive(from)?;
     uninterrupted(|| {
-        // SAFETY: as in `receive`: every way out of here has waited for the request.
-        let receive = unsafe { endpoint.receive(bytes, caller, from, tag) }?;
-        // SAFETY: as in `send`.
-        let sent = match unsafe { endpoint.send(data, caller, envelope, SendKind::Blocking) } {
-            Ok(None) => Ok(()),
-            Ok(Some(request)) => endpoint.wait(request, caller, |_| ()),
-            Err(error) => {
-                endpoint.cancel(receive, caller.site());
-                Err(error)
-            }
-        };
-        let status = endpoint.wait(receive, caller, received);
-        sent?;
-        got(status?)
+        // The send first: a receive that finds the offer of a large message copies it within its call, and the peer would get
+        // the offer of the other one only then. So both ranks copy at the same time.
+        // SAFETY: as in `send`: every way out of here has waited for the request.
+        let sent = unsafe { endpoint.send(data, caller, envelope, SendKind::Blocking) }?;
+        let status = receive(endpoint, bytes, caller, from, tag);
+        if let Some(request) = sent {
+            endpoint.wait(request, caller, |_| ())?;
+        }
+        status
     })
 }

@@ -8,7 +8,7 @@ use super::transports::Transports;
 use super::wait_strategy::WaitStep;
 use crate::error::BoxedError;
 use crate::site::Caller;
-use carrousel_rank::{Receive, Source, Status, TagSelector};
+use carrousel_rank::{Receive, Source, Status, TagSelector, UsageError};
 
 impl Endpoint {
     /// Receives a message that has arrived with its data, or waits for the next one to arrive from a rank of this node, and
@@ -43,6 +43,19 @@ impl Endpoint {
         }
     }
 
+    /// Fails as the start of a receive from this source would.
+    ///
+    /// # Errors
+    /// If there is no such rank, or it cannot be reached.
+    #[inline]
+    pub fn check_receive(&self, from: Source) -> Result<(), BoxedError> {
+        let Source::Rank(rank) = from else { return Ok(()) };
+        if rank.0 >= self.ranks {
+            return Err(UsageError::NoSuchRank { rank, ranks: self.ranks }.into());
+        }
+        if self.is_reachable(rank.0) { Ok(()) } else { Err(self.unreachable(rank.0)) }
+    }
+
     /// Receives a message that has arrived.
     #[inline]
     fn receive_kept(&mut self, receive: &Receive, room: &mut [u8]) -> Result<Option<Status>, BoxedError> {
@@ -62,6 +75,12 @@ impl Endpoint {
             return None;
         }
         let mut wanted = Wanted { receive, room, status: None };
+        if self.poll_next(&mut wanted) { wanted.status } else { self.wait_for_next(wanted) }
+    }
+
+    /// Waits for the next message, which is not there yet.
+    #[inline(never)]
+    fn wait_for_next(&mut self, mut wanted: Wanted<'_>) -> Option<Status> {
         let mut strategy = self.strategy();
         loop {
             if self.poll_next(&mut wanted) {
