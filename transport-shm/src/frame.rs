@@ -189,7 +189,7 @@ impl<'a> Frame<'a> {
     ///
     /// # Panics
     /// When the message has fewer.
-    #[inline]
+    #[inline(always)]
     pub fn copy_to(&self, at: usize, into: &mut [u8]) {
         let there = self.len.checked_sub(at).is_some_and(|rest| into.len() <= rest);
         assert!(there, "{} bytes from {at} on are not within {}", into.len(), self.len);

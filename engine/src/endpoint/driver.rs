@@ -62,7 +62,7 @@ impl Data<'static, [u8]> {
 }
 
 impl<D: Payload + ?Sized> Data<'_, D> {
-    #[inline]
+    #[inline(always)]
     fn copy_to(&self, into: &mut [u8]) {
         self.payload.copy_to(self.at, into);
     }

@@ -86,7 +86,7 @@ impl Endpoint {
             if self.poll_next(&mut wanted) {
                 return wanted.status;
             }
-            // Who waits for long has a request that reports name, and which fails with its peer.
+            // A long wait needs a request: reports name it, and it fails with its peer.
             if strategy.empty_poll() != WaitStep::Spin {
                 return None;
             }

@@ -56,7 +56,7 @@ impl<P: Protocol> Flow<P> {
     }
 
     /// A receive has taken an eager message of this flow (rule TAKEN_IS_TOLD).
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_eager(&mut self, envelope: &Envelope, len: u64, window: u64, out: &mut impl Sink) {
         if self.eager_taken.take(len, window) && P::TAKEN_IS_TOLD {
             let Envelope { source: to, context, .. } = *envelope;
@@ -114,7 +114,7 @@ impl<P: Protocol> Flows<P> {
         Self { flows: Vec::new() }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn with(&mut self, peer: RankId, context: Context) -> &mut Flow<P> {
         let key = key(peer, context);
         let at = self.flows.binary_search_by_key(&key, |flow| flow.key).unwrap_or_else(|at| {
