@@ -17,6 +17,9 @@ const MESSAGES: u32 = 100;
 /// The limits for one message: to a receive that comes late, and to one of the receives that wait.
 const UNEXPECTED_MAX: u64 = 5_400;
 const POSTED_MAX: u64 = 2_850;
+/// Of ten eager messages that have come before, the last one first: the limit for the receives alone.
+const REVERSED: u32 = 10;
+const REVERSED_MAX: u64 = 10_000;
 
 struct Ends {
     ranks: Vec<Communicator>,
@@ -55,6 +58,23 @@ impl Ends {
         self.send(tag);
     }
 
+    /// Ten messages come, and another one, whose receive takes them out of the ring.
+    fn bring(&mut self) {
+        for tag in 0..=REVERSED {
+            self.ranks[0].send(&[7u8; 8], 1, tag).expect("rank 1 is there");
+        }
+        self.ranks[1].recv(&mut [0u8; 8], 0, REVERSED).expect("it has come");
+    }
+
+    /// Each is received, the last one first.
+    #[inline(never)]
+    fn receive_in_reverse(&mut self) {
+        let mut ball = [0u8; 8];
+        for tag in (0..REVERSED).rev() {
+            self.ranks[1].recv(black_box(&mut ball), 0, tag).expect("it has come");
+        }
+    }
+
     /// A message comes to one of the receives that wait, and another one is posted.
     #[inline(never)]
     fn reach_posted_receive(&mut self) {
@@ -84,6 +104,15 @@ fn receives(count: u32) -> Ends {
         ends.open.push(Some(ends.ranks[1].irecv(vec![0; 1], 0, tag).expect("rank 0 is there")));
     }
     (0..MESSAGES).for_each(|_| ends.reach_posted_receive());
+    ends
+}
+
+fn early() -> Ends {
+    let mut ends = Ends::new();
+    for _ in 0..MESSAGES {
+        ends.bring();
+        ends.receive_in_reverse();
+    }
     ends
 }
 
@@ -119,5 +148,15 @@ fn posted(mut ends: Ends) {
     leave(ends);
 }
 
-library_benchmark_group!(name = outstanding, benchmarks = [unexpected, posted]);
+#[library_benchmark(config = message("receive_in_reverse", REVERSED_MAX))]
+#[bench::ten(early())]
+fn reversed(mut ends: Ends) {
+    for _ in 0..MESSAGES {
+        ends.bring();
+        ends.receive_in_reverse();
+    }
+    leave(ends);
+}
+
+library_benchmark_group!(name = outstanding, benchmarks = [unexpected, posted, reversed]);
 main!(library_benchmark_groups = outstanding);
