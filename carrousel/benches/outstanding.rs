@@ -1,7 +1,7 @@
 //! Instructions of a message through the whole library, among many that are outstanding: 10, 1,000 and 100,000 sends
 //! that no receive has taken, which their receiver holds as unexpected messages; and as many receives that have no
-//! message yet. The order of completion is unrelated to the order in which they were started. Needs valgrind and
-//! gungraun-runner, as the other benchmarks do.
+//! message yet. The order of completion is unrelated to the order in which they were started. And a few eager messages,
+//! the last of which is received first. Needs valgrind and gungraun-runner, as the other benchmarks do.
 //!
 //! Claim: the cost of a message does not depend on their number; more than the limits is an error.
 
@@ -17,9 +17,10 @@ const MESSAGES: u32 = 100;
 /// The limits for one message: to a receive that comes late, and to one of the receives that wait.
 const UNEXPECTED_MAX: u64 = 5_400;
 const POSTED_MAX: u64 = 2_850;
-/// Of ten eager messages that have come before, the last one first: the limit for the receives alone.
+/// Eager messages that have come before, and are received in reverse order.
 const REVERSED: u32 = 10;
-const REVERSED_MAX: u64 = 10_000;
+/// The limit for their receives: the count when this was written, and one percent.
+const REVERSED_MAX: u64 = 6_258;
 
 struct Ends {
     ranks: Vec<Communicator>,

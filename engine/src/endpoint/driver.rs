@@ -424,6 +424,10 @@ impl Driver {
         transports: &mut Transports<'_>,
     ) -> Result<Option<Status>, UsageError> {
         let Self { rank, resources, .. } = self;
+        // Then all messages that wait are offers of a rendezvous, which takes a request: one search is enough for it.
+        if resources.kept.is_empty() {
+            return Ok(None);
+        }
         // It posts no receive, so there is nothing new to be announced.
         rank.receive_kept(
             receive,

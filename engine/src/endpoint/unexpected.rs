@@ -44,6 +44,12 @@ impl Hasher for NameHasher {
 }
 
 impl UnexpectedBuffers {
+    /// Whether the data of no message is kept.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
     /// Memory for the `len` bytes of a message.
     pub(crate) fn keep(&mut self, kept: Kept, len: usize) -> &mut [u8] {
         SYSTEM.passes(Point::Kept { bytes: len });
@@ -92,7 +98,7 @@ mod tests {
                 buffers.take(name, |data| panic!("{name:?} is taken twice: {data:?}"));
             }
         }
-        assert!(buffers.data.is_empty() && buffers.spare.len() == SPARE);
+        assert!(buffers.is_empty() && buffers.spare.len() == SPARE);
     }
 
     /// A map of so many messages has as many places, and looks at the others of a place one by one.
