@@ -254,8 +254,8 @@ fn mistakes_are_the_same_errors() {
             class(world.irecv(vec![0u8], 2, 0).await.map(drop)),
             class(world.broadcast(&mut [0u8], 2).await),
             class(world.allreduce(&[0u8; 2], &mut [0u8], u8::max).await),
-            // The receive of this one is given up again.
             class(world.sendrecv(&[0u8], 5, 0, &mut [0u8], 1, 0).await.map(drop)),
+            class(world.sendrecv(&[0u8], world.rank(), 0, &mut [0u8], 5, 0).await.map(drop)),
         ];
         let peer = 1 - world.rank();
         for size in [100, 100_000] {
@@ -267,10 +267,12 @@ fn mistakes_are_the_same_errors() {
         (&mut request).await?;
         found.push(class(request.await.map(drop)));
         world.recv(&mut [0u8], world.rank(), 1).await?;
+        // Of the `sendrecv` that was refused because of its receive, nothing has been sent.
+        assert_eq!(world.iprobe(world.rank(), Any).await?, None);
         Ok(found)
     }
     use Class::*;
-    let expected = [Rank, Tag, Rank, Rank, Count, Rank, Truncate, Truncate, Request].map(Some);
+    let expected = [Rank, Tag, Rank, Rank, Count, Rank, Rank, Truncate, Truncate, Request].map(Some);
     let real = threads(2, app).expect("the job can be set up");
     for rank in real {
         assert_eq!(rank.expect("all errors are expected"), expected);

@@ -27,13 +27,13 @@ pub enum Action<'a> {
         /// Whether the statement waits for it; otherwise the request goes on after the statement has returned.
         blocking: bool,
     },
-    /// Two requests begin, this receive and then this send, and the statement waits for both. A name stands for the
-    /// receive. MPI orders neither before the other; the library begins with the send.
+    /// Two requests begin, this send and then this receive, and the statement waits for both. A name stands for the
+    /// receive. MPI orders neither before the other; this is the order of the library.
     Exchange {
         /// The first one.
-        receive: Receive,
-        /// The second one.
         send: Send,
+        /// The second one.
+        receive: Receive,
     },
     /// The process gets a communicator, or none, together with the other ranks of another one. The statement waits for
     /// that.
@@ -61,8 +61,8 @@ impl Action<'_> {
     pub fn operations(&self) -> impl Iterator<Item = Operation> + use<> {
         let operations = match *self {
             Self::Start { operation, .. } => [Some(operation), None],
-            Self::Exchange { receive, send } => {
-                [Some(Operation::Receive(receive)), Some(Operation::Send(send))]
+            Self::Exchange { send, receive } => {
+                [Some(Operation::Send(send)), Some(Operation::Receive(receive))]
             }
             Self::Split { tell, .. } => [Some(Operation::Collective(tell)), None],
             Self::Compute { .. } | Self::Touch { .. } | Self::Probe(_) | Self::Wait(_) | Self::Test(_) => {

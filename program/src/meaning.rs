@@ -39,8 +39,8 @@ pub(crate) fn meaning<'a>(
             Action::Start { operation: Operation::Receive(receive(from, tag, size, buf)), blocking }
         }
         Op::SendRecv { to, send_tag, send_size, from, recv_tag, recv_size } => Action::Exchange {
-            receive: receive(from, recv_tag, recv_size, None),
             send: send(to, send_tag, send_size, false, None),
+            receive: receive(from, recv_tag, recv_size, None),
         },
         Op::Probe { from, tag } => Action::Probe(pattern(from, tag, group)),
         Op::Wait(_) | Op::WaitAll => Action::Wait(awaited),

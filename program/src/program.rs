@@ -122,8 +122,8 @@ impl Program {
                     }
                 }
                 Action::Exchange { .. } => {
-                    names.start_blocking(step.bind, true);
                     names.start_blocking(None, false);
+                    names.start_blocking(step.bind, true);
                 }
                 Action::Split { .. } => names.start_blocking(None, false),
                 Action::Probe(_) => names.unbind(step.bind),
@@ -262,6 +262,11 @@ impl<'a> Statement<'a> {
     /// The requests that it starts.
     pub fn requests(self) -> Range<Ordinal> {
         self.program.started[self.at]..self.program.started[self.at + 1]
+    }
+
+    /// The name that stands for the message of the receive which it starts, see [`Program::name_of_message`].
+    pub fn name_of_message(self) -> Option<RequestId> {
+        self.requests().find_map(|request| self.program.name_of_message(request))
     }
 
     /// Whether it has values that only an execution has.

@@ -202,7 +202,7 @@ impl<'a> Runner<'a> {
                 let own = self.timed(|parent| parent.split(color, key))?;
                 self.communicators.extend(made.zip(own));
             }
-            Action::Exchange { receive, send } => {
+            Action::Exchange { send, receive } => {
                 let Memory { outgoing, incoming: mut buffer } = memory;
                 let members = self.members(at);
                 let (to, send_tag) = (member(send.to, members), mpi::number(send.tag));
@@ -311,8 +311,7 @@ impl<'a> Runner<'a> {
         named: Option<BufferId>,
         status: Status,
     ) -> Result<(), RunError> {
-        let request = self.program.statement(at).requests().start;
-        self.learn(self.program.name_of_message(request), status);
+        self.learn(self.program.statement(at).name_of_message(), status);
         let ahead = self.supply.is_ahead(at);
         self.come(Arrived { statement: at, buffer, status: Some(status), named, ahead })
     }

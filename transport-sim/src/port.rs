@@ -43,7 +43,7 @@ impl Port {
     /// # Errors
     /// If there is no such rank or tag.
     pub async fn send(&self, message: Outgoing, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(Start::Send(message), true), place).await)
+        last(self.ask(Command::Start(Start::Send(message), true), place).await)
     }
 
     /// Receives.
@@ -51,7 +51,7 @@ impl Port {
     /// # Errors
     /// If there is no such rank or tag.
     pub async fn receive(&self, message: Incoming, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(Start::Receive(message), true), place).await)
+        last(self.ask(Command::Start(Start::Receive(message), true), place).await)
     }
 
     /// Sends and receives at the same time; returns the end of the receive.
@@ -59,7 +59,7 @@ impl Port {
     /// # Errors
     /// If there is no such rank or tag.
     pub async fn exchange(&self, out: Outgoing, into: Incoming, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(Start::Exchange(out, into), true), place).await)
+        last(self.ask(Command::Start(Start::Exchange(out, into), true), place).await)
     }
 
     /// Takes part in a collective, and waits until this rank's part is done.
@@ -67,7 +67,7 @@ impl Port {
     /// # Errors
     /// When the collective contradicts itself.
     pub async fn collective(&self, collective: CollectiveCall, place: Place) -> Result<Ended, UsageError> {
-        one(self.ask(Command::Start(Start::Collective(collective), true), place).await)
+        last(self.ask(Command::Start(Start::Collective(collective), true), place).await)
     }
 
     /// Starts a send.
@@ -152,10 +152,10 @@ impl Port {
     }
 }
 
-/// The end of the first request of a call.
-fn one(answer: Answer) -> Result<Ended, UsageError> {
+/// The end of the last request of a call: that of an exchange is the receive.
+fn last(answer: Answer) -> Result<Ended, UsageError> {
     match answer {
-        Answer::Ended(ended) => Ok(ended.into_iter().next().unwrap_or_else(|| unreachable!("one has begun"))),
+        Answer::Ended(mut ended) => Ok(ended.pop().unwrap_or_else(|| unreachable!("one has begun"))),
         Answer::Refused(error) => Err(error),
         _ => unreachable!("a call that waits is answered by its end or a refusal"),
     }

@@ -7,8 +7,8 @@ use crate::report::Statement;
 use crate::script::Script;
 use crate::task::Task;
 use carrousel_rank::{
-    Call, Communicator, Event, Handle, Job, Members, Options, Pattern, Protocol, Rank, RankId, UsageError,
-    Work,
+    Call, Communicator, Event, Handle, Job, Members, Options, Pattern, Protocol, Rank, RankId, Source,
+    UsageError, Work,
 };
 use carrousel_scenario::Scenario;
 use std::collections::{BTreeMap, VecDeque};
@@ -199,11 +199,13 @@ impl<P: Protocol> Process<P> {
     pub(crate) fn call(&mut self) -> Result<bool, UsageError> {
         let Some(call) = self.calls.iter_mut().find_map(Option::take) else { return Ok(false) };
         debug_assert!(self.outputs.is_empty(), "outputs before the next input");
-        let opened = call.check_mpi_tag().and_then(|()| self.rank.call(call, &mut self.outputs));
+        // A send begins only if the receive behind it will.
+        let checked =
+            std::iter::once(&call).chain(self.calls.iter().flatten()).try_for_each(|it| self.check(it));
+        let opened = checked.and_then(|()| self.rank.call(call, &mut self.outputs));
         let request = match opened {
             Ok(request) => request,
             Err(error) => {
-                // The calls behind a refused one are not made: they belong together.
                 self.calls = [None; 2];
                 return Err(error);
             }
@@ -225,6 +227,16 @@ impl<P: Protocol> Process<P> {
             Driver::Task(task) => task.opened(request, self.data.get_or_insert_default()),
         }
         Ok(true)
+    }
+
+    /// Whether the library takes a call that starts a message.
+    fn check(&self, call: &Call) -> Result<(), UsageError> {
+        call.check_mpi_tag()?;
+        match call {
+            Call::Send(send) => self.rank.check_peer(Source::Rank(send.to)),
+            Call::Receive(receive) => self.rank.check_peer(receive.from),
+            _ => Ok(()),
+        }
     }
 
     /// The library refuses a call. That ends a scenario; a task gets the error.

@@ -80,10 +80,9 @@ impl Script {
 
     /// A request that a statement has started has ended. A receive has this message.
     pub(crate) fn released(&mut self, statement: usize, message: Option<(RankId, Tag)>) {
-        // A `sendrecv` has two requests; the receive is the first.
-        let request = self.program.statement(statement).requests().start;
-        if let (Some(name), Some((source, tag))) = (self.program.name_of_message(request), message) {
-            let members = self.program.members(self.program.statement(statement).communicator());
+        let statement = self.program.statement(statement);
+        if let (Some(name), Some((source, tag))) = (statement.name_of_message(), message) {
+            let members = self.program.members(statement.communicator());
             self.received[name.0 as usize] = Some(received(source, tag, members));
         }
     }

@@ -249,16 +249,11 @@ impl Task {
         }
     }
 
-    /// The library refuses a call: the statement ends, and only its earlier calls have started requests.
+    /// The library refuses a call: the statement ends, and has started no request.
     pub(crate) fn refused(&mut self, error: UsageError, data: &mut Data) {
         self.refused = Some(error);
-        if let Kind::Start { lent, opened, .. } = &mut self.kind {
+        if let Kind::Start { lent, .. } = &mut self.kind {
             lent.iter_mut().filter_map(Option::take).for_each(|lent| data.forget(&lent));
-            // The receive of an exchange whose send is refused: it is given up.
-            let mailbox = &mut *self.mailbox.borrow_mut();
-            let place = self.calls.last().map(|(_, place)| *place);
-            let given_up = opened.drain(..).zip(place).map(|(request, place)| (request, place, true));
-            mailbox.dropped.extend(given_up);
         }
     }
 
@@ -323,10 +318,9 @@ fn calls<P: Protocol>(
             ([Some(call), None], [Some(lent), None])
         }
         Start::Exchange(out, into) => {
-            // The receive comes first, so that the send may be written into it.
-            let (receive, receives) = receive(into, data);
             let (send, sends) = send(out, data);
-            ([Some(receive), Some(send)], [Some(receives), Some(sends)])
+            let (receive, receives) = receive(into, data);
+            ([Some(send), Some(receive)], [Some(sends), Some(receives)])
         }
         Start::Collective(collective) => {
             // A call that contradicts itself is refused when it is made.

@@ -76,6 +76,7 @@ fn scenarios_do_what_the_model_allows() {
         "work-queue",
         "to-myself",
         "any-last",
+        "sendrecv-ring",
     ] {
         let file = format!("{name}.scn");
         let place = Place::new().with(&file, &scenario(&file));

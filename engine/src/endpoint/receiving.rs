@@ -8,7 +8,7 @@ use super::transports::Transports;
 use super::wait_strategy::WaitStep;
 use crate::error::BoxedError;
 use crate::site::Caller;
-use carrousel_rank::{Receive, Source, Status, TagSelector, UsageError};
+use carrousel_rank::{Receive, Source, Status, TagSelector};
 
 impl Endpoint {
     /// Receives a message that has arrived with its data, or waits for the next one to arrive from a rank of this node, and
@@ -49,11 +49,11 @@ impl Endpoint {
     /// If there is no such rank, or it cannot be reached.
     #[inline]
     pub fn check_receive(&self, from: Source) -> Result<(), BoxedError> {
-        let Source::Rank(rank) = from else { return Ok(()) };
-        if rank.0 >= self.ranks {
-            return Err(UsageError::NoSuchRank { rank, ranks: self.ranks }.into());
+        self.driver.rank.check_peer(from)?;
+        match from {
+            Source::Rank(rank) if !self.is_reachable(rank.0) => Err(self.unreachable(rank.0)),
+            _ => Ok(()),
         }
-        if self.is_reachable(rank.0) { Ok(()) } else { Err(self.unreachable(rank.0)) }
     }
 
     /// Receives a message that has arrived.

@@ -59,6 +59,15 @@ impl<P: Protocol> Rank<P> {
         request
     }
 
+    /// Whether there is such a peer: sends to others, and receives from others, are refused.
+    ///
+    /// # Errors
+    /// As the call's.
+    #[inline(always)]
+    pub fn check_peer(&self, peer: Source) -> Result<(), UsageError> {
+        self.communicators.check(peer)
+    }
+
     /// Sends a message with its data behind it, if that is possible now: then the send is complete, and no request is left
     /// of it. False if it is not, and nothing has been done. As [`Call::Send`] and the release of its request, to the
     /// last bit, so names depend on the calls of the application only, whichever way it sends.
