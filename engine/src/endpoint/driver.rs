@@ -307,10 +307,10 @@ impl Driver {
         self.observed = true;
     }
 
-    /// Whether calls are recorded, or their call sites: then each needs a request.
+    /// Whether the inputs of the rank are recorded: then each call needs a request.
     #[inline]
-    pub(super) fn is_observed(&self) -> bool {
-        self.observed
+    pub(super) fn is_recorded(&self) -> bool {
+        self.recorder.is_some()
     }
 
     /// The call site of a request, if it is not the line that called the library.

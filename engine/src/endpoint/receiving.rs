@@ -25,8 +25,8 @@ impl Endpoint {
     ) -> Result<Option<T>, BoxedError> {
         let (len, communicator) = (bytes.len() as u64, caller.id());
         // A larger one may be for a rendezvous, before which everything that has arrived is taken in. A receive that is
-        // recorded has a request.
-        if len > self.eager_threshold || self.driver.is_observed() {
+        // recorded has a request. Its call site needs none: a receive that waits for long has one.
+        if len > self.eager_threshold || self.driver.is_recorded() {
             return Ok(None);
         }
         // The bytes are not lent to the library for longer than this call, so they need not be registered.

@@ -1,6 +1,6 @@
 //! Small messages: the data travels with the envelope.
 
-use crate::pair::{Pair, SMALL, bytes, from, tag};
+use crate::pair::{Pair, SMALL, THRESHOLD, bytes, from, options, tag};
 use crate::under_both;
 use carrousel_rank::*;
 
@@ -13,6 +13,7 @@ under_both!(
     an_empty_synchronous_message_waits,
     a_synchronous_message_completes_when_it_is_received,
     a_probe_sees_what_a_receive_would_get,
+    a_receive_that_may_be_announced_does_not_take_the_next_message_at_once,
 );
 
 fn a_message_finds_its_receive<P: Protocol>() {
@@ -127,4 +128,18 @@ fn a_probe_sees_what_a_receive_would_get<P: Protocol>() {
     pair.run();
     pair.got(1, receive, 0, 7, &bytes(40, 2));
     assert_eq!(pair.ranks[1].probe(&seven), Some(arrived(1, 7, 2)), "the next one is first now");
+}
+
+fn a_receive_that_may_be_announced_does_not_take_the_next_message_at_once<P: Protocol>() {
+    let (envelope, memory) = (
+        Envelope { source: RankId(0), tag: Tag(5), context: Context::MESSAGES },
+        Memory { address: 0, key: 0 },
+    );
+    let rank = Rank::<P>::new(RankId(1), &Job { ranks: 2 }, &options());
+    for (len, takes) in [(THRESHOLD, true), (THRESHOLD + 1, false)] {
+        let (mut rank, mut work) = (rank.clone(), Vec::new());
+        let receive = Receive { from: from(0), tag: tag(5), communicator: Communicator::WORLD, len, memory };
+        let status = rank.receive_next(&receive, envelope, SMALL as u64, &mut work);
+        assert_eq!((status.is_some(), !work.is_empty()), (takes, takes), "{len} bytes");
+    }
 }
