@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 /// if all of it holds; each failure is printed with the command that repeats it, event by event.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Simulate {
-    /// How many seeds
-    #[arg(long, default_value_t = 1000)]
-    seeds: u64,
+    /// How many seeds: 1000 by default, and at most 20000 for each defect
+    #[arg(long)]
+    seeds: Option<u64>,
     /// The first of them
     #[arg(long, default_value_t = 0)]
     first: u64,
@@ -44,6 +44,10 @@ pub(crate) struct Simulate {
     format: Format,
 }
 
+/// Seeds, if nobody says how many.
+const SEEDS: u64 = 1000;
+/// Seeds until a defect counts as not found: each was found within some 1,600 when it was put in.
+const SEEDS_OF_A_DEFECT: u64 = 20_000;
 /// Seeds of one process: what a rank that dies leaves behind stays until its process ends.
 const BATCH: u64 = 100;
 /// The time after which a seed does not come back: thousands of times as long as any takes.
@@ -181,7 +185,7 @@ pub(crate) fn run(simulate: &Simulate) -> Result<ExitCode, String> {
 /// As a step of the tests: 1,000 seeds, some of them twice, and the defects of the past.
 pub(crate) fn step() -> Result<(), String> {
     let simulate = Simulate {
-        seeds: 1000,
+        seeds: None,
         first: 0,
         seed: None,
         defect: None,
@@ -191,7 +195,7 @@ pub(crate) fn step() -> Result<(), String> {
     };
     let (program, began) = (build()?, Instant::now());
     let mut tally = simulate_all(&program, &simulate)?;
-    find_defects(&program, &Simulate { seeds: 20_000, ..simulate }, &mut tally)?;
+    find_defects(&program, &simulate, &mut tally)?;
     tally.seconds = began.elapsed().as_secs_f64();
     print!("{}", tally.table());
     if !tally.is_good() {
@@ -286,11 +290,12 @@ fn batch(program: &Path, first: u64, count: u64, defect: Option<&str>) -> Result
 }
 
 fn simulate_all(program: &Path, simulate: &Simulate) -> Result<SimulationTally, String> {
-    let bar = ProgressBar::new(simulate.seeds);
+    let seeds = simulate.seeds.unwrap_or(SEEDS);
+    let bar = ProgressBar::new(seeds);
     let style = ProgressStyle::with_template("{bar:30} {pos} of {len} seeds, {eta} left: {msg}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     let (tally, next) = (Mutex::new(SimulationTally::default()), AtomicU64::new(simulate.first));
-    let (end, defect) = (simulate.first + simulate.seeds, simulate.defect.as_deref());
+    let (end, defect) = (simulate.first + seeds, simulate.defect.as_deref());
     let work = || -> Result<(), String> {
         loop {
             let first = next.fetch_add(BATCH, Ordering::Relaxed);
@@ -330,9 +335,10 @@ fn simulate_all(program: &Path, simulate: &Simulate) -> Result<SimulationTally, 
 /// Puts each defect back, and looks for the first seed that finds it.
 fn find_defects(program: &Path, simulate: &Simulate, tally: &mut SimulationTally) -> Result<(), String> {
     let names = tools::output_of(Command::new(program).arg("--defects"))?;
+    let seeds = simulate.seeds.unwrap_or(SEEDS_OF_A_DEFECT);
     for name in names.lines() {
         let (mut found, mut first) = (None, simulate.first);
-        while found.is_none() && first < simulate.first + simulate.seeds {
+        while found.is_none() && first < simulate.first + seeds {
             let results = batch(program, first, BATCH, Some(name))?;
             found = results.into_iter().find(|result| result.wrong.is_some());
             first += BATCH;
