@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 27] = [
+const ALLOWED: [(&str, &[&str]); 28] = [
     ("carrousel-scenario", &[]),
     ("carrousel-wire", &[]),
     ("carrousel-matching", &["carrousel-wire"]),
@@ -15,6 +15,7 @@ const ALLOWED: [(&str, &[&str]); 27] = [
     ),
     ("carrousel-registration", &[]),
     ("carrousel-connection", &[]),
+    ("carrousel-lock", &["carrousel-wire"]),
     ("carrousel-program", &["carrousel-scenario", "carrousel-collective", "carrousel-rank"]),
     ("carrousel-transport", &["carrousel-wire"]),
     ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
@@ -65,6 +66,7 @@ const ALLOWED: [(&str, &[&str]); 27] = [
             "carrousel-options",
             "carrousel-program",
             "carrousel-connection",
+            "carrousel-lock",
             "carrousel-rank",
             "carrousel-rendezvous",
             "carrousel-registration",
@@ -105,7 +107,7 @@ const ALLOWED: [(&str, &[&str]); 27] = [
 ];
 
 /// Crates that are a function of their inputs: nothing of theirs may bring in a clock, a thread or I/O.
-const PURE: [&str; 7] = [
+const PURE: [&str; 8] = [
     "carrousel-wire",
     "carrousel-matching",
     "carrousel-rendezvous",
@@ -113,14 +115,20 @@ const PURE: [&str; 7] = [
     "carrousel-rank",
     "carrousel-registration",
     "carrousel-connection",
+    "carrousel-lock",
 ];
 
 /// Crates that carry packets.
 const TRANSPORTS: [&str; 3] = ["carrousel-transport", "carrousel-transport-shm", "carrousel-transport-verbs"];
 
 /// Crates that know what a packet says.
-const PACKETS: [&str; 4] =
-    ["carrousel-matching", "carrousel-rendezvous", "carrousel-collective", "carrousel-rank"];
+const PACKETS: [&str; 5] = [
+    "carrousel-matching",
+    "carrousel-rendezvous",
+    "carrousel-collective",
+    "carrousel-rank",
+    "carrousel-lock",
+];
 
 /// From elsewhere, the pure crates may have these.
 const ALLOWED_IN_PURE: [&str; 4] = ["serde", "smallvec", "thiserror", "zerocopy"];

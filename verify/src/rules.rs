@@ -11,6 +11,7 @@
 mod environment;
 
 use carrousel_connection::{CreditRules, HandshakeRules, OrderRules, Rules as AllConnectionRules};
+use carrousel_lock::{AllLockRules, AllTicketRules, LockRules, TicketRules};
 use carrousel_rank::{MirrorRules, Release};
 use carrousel_registration::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
 use carrousel_rendezvous::{AllMirrorRules, AllPublishedRules, PublishedRules, Resume};
@@ -94,6 +95,10 @@ bundle! {
     Credits: CreditRules = AllConnectionRules;
     /// The order of packets that travel by two queue pairs.
     Order: OrderRules = AllConnectionRules;
+    /// The lock of a window as a queue at its host.
+    Lock: LockRules = AllLockRules;
+    /// The lock of a window by tickets.
+    Ticket: TicketRules = AllTicketRules;
     /// The drivers, the kernel and the network around the protocols.
     Environment: EnvironmentRules = AllEnvironmentRules;
 }
@@ -226,6 +231,22 @@ ablations! {
         WithoutTurns { Order: WAIT_FOR_TURN }
         WithoutNext { Order: WRITE_TAKES_NEXT }
         CreditBeforeItsTurn { Environment: CREDIT_AT_ITS_TURN }
+    }
+    /// Locks of windows.
+    Lock = "lock" {
+        SharedOvertakes { Lock: FIRST_IN_FIRST_OUT }
+        WithoutWaitingForShared { Lock: EXCLUSIVE_WAITS_FOR_SHARED }
+        WithoutWaitingForExclusive { Lock: SHARED_WAITS_FOR_EXCLUSIVE }
+        FirstHolderFrees { Lock: LAST_HOLDER_FREES }
+        WithoutHolderCheck { Lock: RELEASE_IS_CHECKED }
+        DeathFrees { Lock: DEATH_FREES_NOTHING }
+        WithoutGrantsAtDeath { Lock: DEATH_GRANTS }
+        AdmitsBeforeItsTurn { Ticket: ADMITS_AT_ITS_TURN }
+        WriterAdmitsWriters { Ticket: WRITER_ADMITS_READERS }
+        ReleaseStores { Ticket: RELEASE_COUNTS }
+        TakesUnsaid { Ticket: TAKING_IS_SAID }
+        ServingReadFirst { Ticket: SERVING_READ_LAST }
+        ReleaseBesideData { Environment: RELEASE_BEHIND_DATA }
     }
 }
 

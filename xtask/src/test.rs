@@ -54,20 +54,17 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         tools::run(command)
     });
     drop(slurm);
-    steps.step("every order of threads at the shared-memory ring", || {
-        let mut command = cargo(&[
-            "test",
-            "--release",
-            "--locked",
-            "--package",
-            "carrousel-transport-shm",
-            "--test",
-            "loom",
-        ]);
-        // A directory of its own: the flag changes every crate, and would have all of them built anew.
-        command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/loom"));
-        tools::run(command)
-    });
+    for (what, package) in
+        [("the shared-memory ring", "carrousel-transport-shm"), ("a lock by tickets", "carrousel-lock")]
+    {
+        steps.step(&format!("every order of threads at {what}"), || {
+            let mut command =
+                cargo(&["test", "--release", "--locked", "--package", package, "--test", "loom"]);
+            // A directory of its own: the flag changes every crate, and would have all of them built anew.
+            command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/loom"));
+            tools::run(command)
+        });
+    }
     steps.step("simulation: 1,000 seeds, and defects of the past", simulate::step);
     steps.step("instructions of a message", guards::instructions);
     steps.step("AddressSanitizer", guards::address_sanitizer);

@@ -16,6 +16,8 @@ pub trait EnvironmentRules {
     const IDLE_POSTS_ALL: bool = true;
     /// The driver of two queue pairs: it gives back the credit of an early packet when its turn has come.
     const CREDIT_AT_ITS_TURN: bool = true;
+    /// The driver of a window: the release of a lock arrives behind the data of its holder.
+    const RELEASE_BEHIND_DATA: bool = true;
 }
 
 /// Every rule is on.
