@@ -2,7 +2,8 @@
 
 use crate::mode::Mode;
 use crate::ticket::TicketRules;
-use crate::words::{Access, Owner, Word, is_ahead_of};
+use crate::words::{Access, Owner, Word, distance, is_ahead_of};
+use alloc::vec::Vec;
 use carrousel_wire::RankId;
 use core::marker::PhantomData;
 
@@ -50,15 +51,15 @@ pub enum Inspected {
 
 /// Finds out, for an origin whose ticket waits, whether one of the tickets ahead of it belongs to a dead process.
 ///
-/// It reads the word of each rank, and then the serving word for which the ticket waits: that tells how many tickets
-/// ahead are not out of its way yet. Each of these belongs to a process whose word said before that it has or takes one.
-/// So if there are more of them than live processes may have, a dead one has one of them, and nobody will take it out of
-/// the way. A process that died when its release was counted already blocks nobody, nor does a dead shared holder block
-/// a shared request; neither is reported.
+/// It reads the word of each rank, and then how many tickets were released, or have let shared requests pass. Those ahead
+/// that did not are in the way, and each belongs to a process whose word said before that it has or takes one. So if there
+/// are more of them than live processes may have, a dead one has one of them, and nobody will take it out of the way. A
+/// process that died when its release was counted already blocks nobody, nor does a dead shared holder block a shared
+/// request that is directly behind it; neither is reported.
 ///
-/// A live process that is out of the way and still holds the lock counts as one that may be in the way. So a dead one is
-/// found once the live ones before it have released. An inspection reads as many words as the window has ranks: it is for
-/// the slow path of a long wait.
+/// A live process that is out of the way, and whose word does not say so yet, counts as one that may be in the way. So a
+/// dead one is found once the live ones before it have released. An inspection reads as many words as the window has
+/// ranks: it is for the slow path of a long wait.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inspection<R> {
     mode: Mode,
@@ -66,15 +67,20 @@ pub struct Inspection<R> {
     /// The rank whose own word is not looked at.
     own: RankId,
     ranks: u32,
-    at: u32,
-    /// The ticket that is served, if it was read first.
-    serving: Option<u64>,
-    /// Tickets ahead that processes may have that live.
+    /// By rank: its word, and whether it was alive before.
+    owners: Vec<(Owner, bool)>,
+    /// The values of [`Word::WriteServing`] and, for a shared request, of [`Word::ReadServing`].
+    released: Option<u64>,
+    admitted: Option<u64>,
+    rules: PhantomData<R>,
+}
+
+/// The tickets ahead of one that may be in its way.
+#[derive(Default)]
+struct Ahead {
     alive: u64,
-    /// Processes that are dead and may have a ticket ahead; and the first of them.
     dead: u64,
     first_dead: Option<DeadOwner>,
-    rules: PhantomData<R>,
 }
 
 impl<R: TicketRules> Inspection<R> {
@@ -88,11 +94,9 @@ impl<R: TicketRules> Inspection<R> {
             ticket,
             own,
             ranks,
-            at: 0,
-            serving: None,
-            alive: 0,
-            dead: 0,
-            first_dead: None,
+            owners: Vec::with_capacity(ranks as usize),
+            released: None,
+            admitted: None,
             rules: PhantomData,
         };
         begun.skip_own();
@@ -102,9 +106,9 @@ impl<R: TicketRules> Inspection<R> {
     /// The access that is due, and the rank whose life is to be asked about before it. A ticket lives with the process that
     /// takes it: the rank itself if it shares the words, else their host.
     pub fn access(&self) -> (Access, Option<RankId>) {
-        match self.reads_serving() {
-            true => (Access::Load(Word::serving(self.mode)), None),
-            false => (Access::Load(Word::Owner(RankId(self.at))), Some(RankId(self.at))),
+        match self.serving_due() {
+            Some(word) => (Access::Load(word), None),
+            None => (Access::Load(Word::Owner(self.at())), Some(self.at())),
         }
     }
 
@@ -113,62 +117,101 @@ impl<R: TicketRules> Inspection<R> {
     /// # Errors
     /// If the words are corrupt.
     pub fn answer(&mut self, value: u64, is_alive: bool) -> Result<Inspected, InspectionError> {
-        if self.reads_serving() {
-            if !R::SERVING_READ_LAST {
-                self.serving = Some(value);
-                return Ok(Inspected::Next);
+        match self.serving_due() {
+            Some(Word::ReadServing) => self.admitted = Some(value),
+            Some(_) => self.released = Some(value),
+            None => {
+                let origin = self.at();
+                let owner = Owner::decode(value).ok_or(InspectionError::Owner { origin, word: value })?;
+                self.owners.push((owner, is_alive && !matches!(owner, Owner::Lost(..))));
+                self.skip_own();
             }
-            return self.judged(value);
         }
-        let origin = RankId(self.at);
-        let owner = Owner::decode(value).ok_or(InspectionError::Owner { origin, word: value })?;
-        let candidate = match owner {
-            Owner::Has(mode, ticket) if is_ahead_of(ticket, self.ticket) => Some((mode, true)),
-            Owner::Lost(mode, ticket) if is_ahead_of(ticket, self.ticket) => Some((mode, true)),
-            Owner::Taking(mode) => Some((mode, false)),
-            Owner::Idle | Owner::Has(..) | Owner::Lost(..) => None,
-        };
-        let is_alive = is_alive && !matches!(owner, Owner::Lost(..));
-        match candidate {
-            Some(_) if is_alive => self.alive += 1,
-            Some((mode, has_said_ticket)) => {
-                self.dead += 1;
-                let dead = DeadOwner { origin, mode, has_said_ticket };
-                // One that has said its ticket is more likely to block than one that perhaps has none.
-                if self.first_dead.is_none_or(|first| has_said_ticket && !first.has_said_ticket) {
-                    self.first_dead = Some(dead);
-                }
-            }
-            None => {}
-        }
-        self.at += 1;
-        self.skip_own();
-        match self.serving {
-            Some(serving) if self.at >= self.ranks => self.judged(serving),
+        match (self.released, self.admitted) {
+            (Some(_), None) if self.mode == Mode::Shared => Ok(Inspected::Next),
+            (Some(released), admitted) if self.at().0 >= self.ranks => self.judged(released, admitted),
             _ => Ok(Inspected::Next),
         }
     }
 
-    fn reads_serving(&self) -> bool {
-        if R::SERVING_READ_LAST { self.at >= self.ranks } else { self.serving.is_none() }
+    /// The rank whose word is next.
+    fn at(&self) -> RankId {
+        // No longer than the number of ranks, which was a `u32`.
+        RankId(self.owners.len() as u32)
+    }
+
+    /// The serving word that is read next, if one is.
+    fn serving_due(&self) -> Option<Word> {
+        if R::SERVING_READ_LAST && self.at().0 < self.ranks {
+            return None;
+        }
+        match (self.released, self.admitted) {
+            (None, _) => Some(Word::WriteServing),
+            (Some(_), None) if self.mode == Mode::Shared => Some(Word::ReadServing),
+            _ => None,
+        }
     }
 
     fn skip_own(&mut self) {
-        if self.at == self.own.0 {
-            self.at += 1;
+        if self.at() == self.own {
+            self.owners.push((Owner::Idle, true));
         }
     }
 
-    fn judged(&self, serving: u64) -> Result<Inspected, InspectionError> {
-        // As long as this ticket waits, no later one counts there: so these are the tickets ahead that are in its way.
-        let ahead = self.ticket.wrapping_sub(serving);
-        if ahead.cast_signed() <= 0 || ahead <= self.alive {
-            return Ok(Inspected::Lives);
+    /// Whether a dead process is in the way: an exclusive request waits for the releases of all tickets ahead. A shared one
+    /// waits until they let it pass, and the last exclusive one among them does not do so before its own turn.
+    fn judged(&self, released: u64, admitted: Option<u64>) -> Result<Inspected, InspectionError> {
+        let Some(admitted) = admitted else { return self.counted(self.ticket, released) };
+        match self.counted(self.ticket, admitted)? {
+            Inspected::Lives => {
+                self.last_exclusive().map_or(Ok(Inspected::Lives), |ticket| self.counted(ticket, released))
+            }
+            other => Ok(other),
         }
-        match self.first_dead {
-            Some(dead) if ahead <= self.alive + self.dead => Ok(Inspected::Blocked(dead)),
-            _ => Err(InspectionError::Unowned { missing: ahead - self.alive - self.dead }),
+    }
+
+    /// The last exclusive ticket ahead.
+    fn last_exclusive(&self) -> Option<u64> {
+        let exclusive = self.owners.iter().filter_map(|(owner, _)| match *owner {
+            Owner::Has(Mode::Exclusive, ticket) if is_ahead_of(ticket, self.ticket) => Some(ticket),
+            _ => None,
+        });
+        exclusive.min_by_key(|ticket| distance(self.ticket, *ticket))
+    }
+
+    /// Compares the tickets that are in the way of one with those that processes may have.
+    fn counted(&self, ticket: u64, serving: u64) -> Result<Inspected, InspectionError> {
+        let Ahead { alive, dead, first_dead } = self.ahead_of(ticket);
+        // As long as this ticket waits, no later one counts there. If its turn has come, nothing is in its way.
+        let ahead = u64::try_from(distance(ticket, serving)).unwrap_or(0);
+        match first_dead {
+            _ if ahead <= alive => Ok(Inspected::Lives),
+            Some(first) if ahead <= alive + dead => Ok(Inspected::Blocked(first)),
+            _ => Err(InspectionError::Unowned { missing: ahead - alive - dead }),
         }
+    }
+
+    fn ahead_of(&self, own: u64) -> Ahead {
+        let mut ahead = Ahead::default();
+        for (origin, (owner, is_alive)) in (0..).map(RankId).zip(&self.owners) {
+            let (mode, has_said_ticket) = match *owner {
+                Owner::Has(mode, ticket) | Owner::Lost(mode, ticket) if is_ahead_of(ticket, own) => {
+                    (mode, true)
+                }
+                Owner::Taking(mode) => (mode, false),
+                Owner::Idle | Owner::Has(..) | Owner::Lost(..) => continue,
+            };
+            if *is_alive {
+                ahead.alive += 1;
+                continue;
+            }
+            ahead.dead += 1;
+            // One that has said its ticket is more likely to block than one that perhaps has none.
+            if ahead.first_dead.is_none_or(|first| has_said_ticket && !first.has_said_ticket) {
+                ahead.first_dead = Some(DeadOwner { origin, mode, has_said_ticket });
+            }
+        }
+        ahead
     }
 }
 
@@ -179,24 +222,40 @@ mod tests {
     use crate::words::TicketWords;
     use Mode::{Exclusive, Shared};
 
-    /// What rank 3 finds, whose ticket is 9, at these words, when so many tickets were released.
-    fn found(owners: [(Owner, bool); 3], released: u64) -> Result<Inspected, InspectionError> {
-        let mut inspection = Inspection::<AllTicketRules>::new(RankId(3), (Exclusive, 9), 4);
+    /// What rank 3 finds, whose ticket is 9, at these words, when so many tickets were released, or, if its request is
+    /// shared, have let it pass.
+    fn found_by(
+        mode: Mode,
+        owners: [(Owner, bool); 3],
+        [released, admitted]: [u64; 2],
+    ) -> Result<Inspected, InspectionError> {
+        let mut inspection = Inspection::<AllTicketRules>::new(RankId(3), (mode, 9), 4);
         for (rank, (owner, is_alive)) in (0..).map(RankId).zip(owners) {
             assert_eq!(inspection.access(), (Access::Load(Word::Owner(rank)), Some(rank)));
             assert_eq!(inspection.answer(owner.encode(), is_alive), Ok(Inspected::Next));
         }
         assert_eq!(inspection.access(), (Access::Load(Word::WriteServing), None));
-        inspection.answer(released, true)
+        let inspected = inspection.answer(released, true);
+        if mode == Exclusive {
+            return inspected;
+        }
+        assert_eq!(inspected, Ok(Inspected::Next));
+        assert_eq!(inspection.access(), (Access::Load(Word::ReadServing), None));
+        inspection.answer(admitted, true)
+    }
+
+    fn found(owners: [(Owner, bool); 3], released: u64) -> Result<Inspected, InspectionError> {
+        found_by(Exclusive, owners, [released, 0])
+    }
+
+    fn blocked(rank: u32, mode: Mode, has_said_ticket: bool) -> Result<Inspected, InspectionError> {
+        Ok(Inspected::Blocked(DeadOwner { origin: RankId(rank), mode, has_said_ticket }))
     }
 
     const IDLE: (Owner, bool) = (Owner::Idle, true);
 
     #[test]
     fn a_dead_owner_of_a_ticket_ahead_blocks() {
-        let blocked = |rank, mode, has_said_ticket| {
-            Ok(Inspected::Blocked(DeadOwner { origin: RankId(rank), mode, has_said_ticket }))
-        };
         let dead = (Owner::Has(Exclusive, 7), false);
         assert_eq!(found([IDLE, dead, (Owner::Has(Shared, 8), true)], 7), blocked(1, Exclusive, true));
         assert_eq!(found([(Owner::Taking(Shared), false), IDLE, IDLE], 8), blocked(0, Shared, false));
@@ -220,6 +279,27 @@ mod tests {
     }
 
     #[test]
+    fn a_dead_shared_holder_blocks_shared_requests_behind_an_exclusive_one_only() {
+        let dead = (Owner::Has(Shared, 7), false);
+        assert_eq!(
+            found_by(Shared, [dead, (Owner::Has(Shared, 8), true), IDLE], [7, 9]),
+            Ok(Inspected::Lives)
+        );
+        let exclusive = (Owner::Has(Exclusive, 8), true);
+        assert_eq!(found_by(Shared, [dead, exclusive, IDLE], [7, 8]), blocked(0, Shared, true));
+        assert_eq!(
+            found_by(Shared, [dead, exclusive, IDLE], [8, 8]),
+            Ok(Inspected::Lives),
+            "it has released"
+        );
+        // It died before it let others in.
+        assert_eq!(
+            found_by(Shared, [dead, IDLE, (Owner::Has(Shared, 8), true)], [7, 7]),
+            blocked(0, Shared, true)
+        );
+    }
+
+    #[test]
     fn words_that_no_process_of_ours_writes_are_an_error() {
         assert_eq!(found([IDLE; 3], 7), Err(InspectionError::Unowned { missing: 2 }));
         let mut inspection = Inspection::<AllTicketRules>::new(RankId(1), (Shared, 9), 2);
@@ -231,9 +311,11 @@ mod tests {
     fn a_window_of_one_rank_has_nobody_ahead() {
         let mut words = TicketWords::new(1);
         let mut inspection = Inspection::<AllTicketRules>::new(RankId(0), (Shared, 0), 1);
-        let (access, _) = inspection.access();
-        assert_eq!(access, Access::Load(Word::ReadServing));
-        let value = words.carry_out(access).expect("the word is there");
-        assert_eq!(inspection.answer(value, true), Ok(Inspected::Lives));
+        let mut answer = |inspection: &mut Inspection<AllTicketRules>| {
+            let value = words.carry_out(inspection.access().0).expect("the word is there");
+            inspection.answer(value, true)
+        };
+        assert_eq!(answer(&mut inspection), Ok(Inspected::Next));
+        assert_eq!(answer(&mut inspection), Ok(Inspected::Lives));
     }
 }

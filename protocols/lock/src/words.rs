@@ -105,9 +105,14 @@ impl Owner {
     }
 }
 
-/// Whether the low bits of a ticket, as a word keeps them, are of one that was taken before `own`.
+/// How many tickets later one was taken than another one; negative if it was taken before. Of both, the low bits count, as a word keeps them.
+pub(crate) const fn distance(later: u64, earlier: u64) -> i64 {
+    (later.wrapping_sub(earlier) << KIND_BITS).cast_signed() >> KIND_BITS
+}
+
+/// Whether a ticket was taken before another one.
 pub(crate) const fn is_ahead_of(ticket: u64, own: u64) -> bool {
-    (own.wrapping_sub(ticket) << KIND_BITS).cast_signed() > 0
+    distance(own, ticket) > 0
 }
 
 /// The words of one lock, as plain numbers: for the checker, for tests, and as the layout of shared memory, whose words
