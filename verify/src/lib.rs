@@ -59,6 +59,7 @@ pub mod run;
 pub mod scenario;
 pub mod search;
 pub mod shortest;
+pub mod situations;
 pub mod state;
 mod step;
 pub mod suite;

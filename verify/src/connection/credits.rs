@@ -1,9 +1,10 @@
 //! The credits of two ends, their receive buffers, and the frames between them.
 
 use super::bounds::{Buffers, CreditBounds};
-use super::reached::{LinkCounts, LinkCoverPoint};
+use super::reached::LinkCoverPoint;
 use crate::machine::{Machine, promises};
 use crate::rules::{EnvironmentRules, RuleType};
+use crate::situations::Situations;
 use carrousel_connection::{CreditRules, Credits};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -81,7 +82,7 @@ pub(super) struct CreditModel<R> {
     bounds: CreditBounds,
     /// Whether an idle end posts all buffers again, and not only whole batches.
     idle_posts_all: bool,
-    counts: Arc<LinkCounts>,
+    counts: Arc<Situations<LinkCoverPoint>>,
     rules: PhantomData<R>,
 }
 

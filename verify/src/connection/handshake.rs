@@ -1,9 +1,10 @@
 //! Two handshakes, the datagrams between them, and the connection that they make.
 
 use super::bounds::HandshakeBounds;
-use super::reached::{LinkCounts, LinkCoverPoint};
+use super::reached::LinkCoverPoint;
 use crate::machine::{Machine, promises};
 use crate::rules::{EnvironmentRules, RuleType};
+use crate::situations::Situations;
 use carrousel_connection::{FOR_EVER, Handshake, HandshakeRules, Hello, Progress};
 use stateright::{Model, Property};
 use std::collections::BTreeSet;
@@ -89,7 +90,7 @@ pub(super) struct HandshakeModel<R> {
     bounds: HandshakeBounds,
     /// Whether a peer that was given up stays so.
     given_up_stays: bool,
-    counts: Arc<LinkCounts>,
+    counts: Arc<Situations<LinkCoverPoint>>,
     rules: PhantomData<R>,
 }
 

@@ -1,9 +1,10 @@
 //! Packets that travel to a peer by two rails, and the order in which they are taken.
 
 use super::bounds::OrderBounds;
-use super::reached::{LinkCounts, LinkCoverPoint};
+use super::reached::LinkCoverPoint;
 use crate::machine::{Machine, promises};
 use crate::rules::{EnvironmentRules, RuleType};
+use crate::situations::Situations;
 use carrousel_connection::{Credits, NUMBERS, OrderRules, Rail, ReorderBuffer, Rules, SequenceNumbers};
 use stateright::{Model, Property};
 use std::collections::VecDeque;
@@ -82,7 +83,7 @@ pub(super) struct OrderModel<R> {
     bounds: OrderBounds,
     /// Whether the credit of a packet is given back at its turn, and not before.
     credit_at_its_turn: bool,
-    counts: Arc<LinkCounts>,
+    counts: Arc<Situations<LinkCoverPoint>>,
     rules: PhantomData<R>,
 }
 

@@ -2,77 +2,39 @@
 
 use super::bounds::MemoryBounds;
 use crate::rules::EnvironmentRules;
+use crate::situations::{Situations, situations};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 
-/// A situation that an exploration has to cover.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemoryCoverPoint {
-    /// A small message was copied, its buffer not used often enough.
-    Copied,
-    /// A message went out through a registration of its own.
-    Registered,
-    /// A message went out through a registration that existed before.
-    Hit,
-    /// A registration made room for another one.
-    Evicted,
-    /// A page of a registration was invalidated while a message went out through it.
-    InvalidatedInUse,
-    /// A page was invalidated while it was being registered.
-    Stale,
-    /// There was no room for a registration.
-    Refused,
-    /// A registration failed.
-    Failed,
-    /// A buffer was new to a table that has stopped growing.
-    Stopped,
-}
-
-impl MemoryCoverPoint {
-    /// All of them.
-    pub const ALL: [Self; 9] = [
-        Self::Copied,
-        Self::Registered,
-        Self::Hit,
-        Self::Evicted,
-        Self::InvalidatedInUse,
-        Self::Stale,
-        Self::Refused,
-        Self::Failed,
-        Self::Stopped,
-    ];
-
-    /// A column heading.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Copied => "copied",
-            Self::Registered => "registered",
-            Self::Hit => "hit",
-            Self::Evicted => "evicted",
-            Self::InvalidatedInUse => "invalidated in use",
-            Self::Stale => "stale",
-            Self::Refused => "refused",
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
-        }
+situations! {
+    /// A situation that an exploration has to cover.
+    pub enum MemoryCoverPoint {
+        /// A small message was copied, its buffer not used often enough.
+        Copied = "copied",
+        /// A message went out through a registration of its own.
+        Registered = "registered",
+        /// A message went out through a registration that existed before.
+        Hit = "hit",
+        /// A registration made room for another one.
+        Evicted = "evicted",
+        /// A page of a registration was invalidated while a message went out through it.
+        InvalidatedInUse = "invalidated in use",
+        /// A page was invalidated while it was being registered.
+        Stale = "stale",
+        /// There was no room for a registration.
+        Refused = "refused",
+        /// A registration failed.
+        Failed = "failed",
+        /// A buffer was new to a table that has stopped growing.
+        Stopped = "stopped",
     }
 }
 
 /// The status of a search, which all its threads write to.
 #[derive(Default)]
 pub(super) struct MemorySearch {
-    reached: [AtomicU64; MemoryCoverPoint::ALL.len()],
+    pub(super) situations: Situations<MemoryCoverPoint>,
     pub(super) is_broken: AtomicBool,
-    /// Explore no further.
-    pub(super) stop: AtomicBool,
-}
-
-impl MemorySearch {
-    /// How often each situation was met, by its name in tables.
-    pub(super) fn met(&self) -> Vec<(&'static str, u64)> {
-        let count = |what: MemoryCoverPoint| self.reached[what as usize].load(Ordering::Relaxed);
-        MemoryCoverPoint::ALL.map(|what| (what.name(), count(what))).to_vec()
-    }
 }
 
 /// The application, the driver, the adapter and the kernel around the state machine.
@@ -97,6 +59,6 @@ impl Environment {
 
     /// Counts a situation that has been met.
     pub(super) fn reach(&self, what: MemoryCoverPoint) {
-        self.shared.reached[what as usize].fetch_add(1, Ordering::Relaxed);
+        self.shared.situations.note(what);
     }
 }

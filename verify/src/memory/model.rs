@@ -40,16 +40,16 @@ impl<C: CacheRules, R: ReuseRules> MemoryModel<C, R> {
         let began = Instant::now();
         let checker = self.checker().threads(limits.threads.max(1)).spawn_bfs();
         let count = || (checker.unique_state_count() as u64, checker.state_count() as u64, 0);
-        let stopped = limits.watch(&shared.stop, || checker.is_done(), count);
+        let stopped = limits.watch(&shared.situations.stop, || checker.is_done(), count);
         let checker = checker.join();
         // The path is found by walking the model again.
-        shared.stop.store(false, Ordering::Relaxed);
+        shared.situations.stop.store(false, Ordering::Relaxed);
         let path = checker.discoveries().remove(PROMISES);
         Outcome {
             states: checker.unique_state_count() as u64,
             generated: checker.state_count() as u64,
             seconds: began.elapsed().as_secs_f64(),
-            reached: shared.met(),
+            reached: shared.situations.met(),
             stopped,
             broken: path.map(|path| tell::tell(&checker.model().environment, &path.into_vec())),
         }
@@ -65,7 +65,7 @@ impl<C: CacheRules, R: ReuseRules> stateright::Model for MemoryModel<C, R> {
     }
 
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
-        if state.violation.is_none() && !self.environment.shared.stop.load(Ordering::Relaxed) {
+        if state.violation.is_none() && !self.environment.shared.situations.is_stopped() {
             step::actions(&self.environment, state, actions);
         }
     }

@@ -26,9 +26,10 @@ use crate::explore::Limits;
 use crate::machine;
 use crate::outcome::Outcome;
 use crate::rules::{RuleSet, Rules};
+use crate::situations::Situation;
 pub use bounds::ProgressBounds;
 use carrousel_rank::Mirror;
-use pair::{PairModel, REACHED};
+use pair::{PairCoverPoint, PairModel};
 
 impl Bounds for ProgressBounds {
     const SET: RuleSet = RuleSet::Progress;
@@ -41,12 +42,13 @@ impl Bounds for ProgressBounds {
 impl ProgressBounds {
     /// The situations that an exploration within these bounds has to cover.
     pub(crate) fn must_reach(&self) -> Vec<&'static str> {
-        let can = |what: &&str| match *what {
+        let can = |what: &PairCoverPoint| match what {
             // One message cannot be behind another.
-            "behind others" => self.sends > 1,
-            "no room" => self.window.is_some(),
-            _ => true,
+            PairCoverPoint::BehindOthers => self.sends > 1,
+            PairCoverPoint::NoRoom => self.window.is_some(),
+            PairCoverPoint::Written | PairCoverPoint::Read | PairCoverPoint::Crossed => true,
         };
-        REACHED.into_iter().filter(can).collect()
+        let within = PairCoverPoint::ALL.iter().copied().filter(can);
+        within.map(PairCoverPoint::name).collect()
     }
 }

@@ -5,6 +5,7 @@ use super::state::{PairAction, PairEnd, PairState, RECEIVER, SENDER};
 use super::tell;
 use crate::machine::{Machine, promises};
 use crate::rules::EnvironmentRules;
+use crate::situations::{Situations, situations};
 use carrousel_rank::{
     Call, Communicator, Event, Handle, Job, Memory, Options, Packet, Protocol, Rank, RankId, Read, Receive,
     Send, Source, Speculation, Tag, Work, Write, cost,
@@ -13,7 +14,7 @@ use stateright::{Model, Property};
 use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// The programs within some bounds under `P`.
 pub(super) struct PairModel<P: Protocol> {
@@ -21,25 +22,25 @@ pub(super) struct PairModel<P: Protocol> {
     window: u64,
     /// Whether initial progress takes in all arrivals, and not only the first.
     takes_all: bool,
-    counts: Arc<PairCounts>,
+    counts: Arc<Situations<PairCoverPoint>>,
     protocol: PhantomData<P>,
 }
 
-/// How often each situation was met, and whether the search goes on.
-#[derive(Debug, Default)]
-struct PairCounts {
-    written: AtomicU64,
-    read: AtomicU64,
-    crossed: AtomicU64,
-    behind: AtomicU64,
-    no_room: AtomicU64,
-    /// Explore no further.
-    stop: AtomicBool,
+situations! {
+    /// A situation that an exploration has to cover.
+    pub(super) enum PairCoverPoint {
+        /// A call has posted a write.
+        Written = "written",
+        /// A call has posted a read.
+        Read = "read",
+        /// A call was made while its partner's packet was on its way.
+        Crossed = "crossed",
+        /// An arrival was taken in behind others.
+        BehindOthers = "behind others",
+        /// There was no room for a small message.
+        NoRoom = "no room",
+    }
 }
-
-/// The situations that an exploration covers: calls that post a write or a read; calls whose partner's packet is
-/// still on its way; arrivals behind others; and small messages for which there is no room.
-pub(super) const REACHED: [&str; 5] = ["written", "read", "crossed", "behind others", "no room"];
 
 fn memory() -> Memory {
     Memory { address: 0, key: 0 }
@@ -89,7 +90,7 @@ impl<P: Protocol> PairModel<P> {
         }
         let heard = state.ends[end].heard.contains(&partner);
         if !heard {
-            self.counts.crossed.fetch_add(1, Ordering::Relaxed);
+            self.counts.note(PairCoverPoint::Crossed);
         }
         heard.then_some(partner)
     }
@@ -98,10 +99,10 @@ impl<P: Protocol> PairModel<P> {
         let (Some(call), partner) = (self.next_call(state, end), self.partner(state, end)) else { return };
         if state.ends[end].rank.needs_initial_progress(&call) {
             if state.ends[end].arrived.len() > 1 {
-                self.counts.behind.fetch_add(1, Ordering::Relaxed);
+                self.counts.note(PairCoverPoint::BehindOthers);
             }
             if matches!(call, Call::Send(Send { len: EAGER, .. })) {
-                self.counts.no_room.fetch_add(1, Ordering::Relaxed);
+                self.counts.note(PairCoverPoint::NoRoom);
             }
             let all = state.ends[end].arrived.len();
             (0..if self.takes_all { all } else { all.min(1) }).for_each(|_| self.take(state, end));
@@ -118,8 +119,7 @@ impl<P: Protocol> PairModel<P> {
                 _ => false,
             };
             if work.iter().any(moves) {
-                let count = if end == SENDER { &self.counts.written } else { &self.counts.read };
-                count.fetch_add(1, Ordering::Relaxed);
+                self.counts.note(if end == SENDER { PairCoverPoint::Written } else { PairCoverPoint::Read });
             } else {
                 state.late = Some((end, at));
             }
@@ -192,7 +192,7 @@ impl<P: Protocol> Model for PairModel<P> {
     }
 
     fn actions(&self, state: &PairState<P>, actions: &mut Vec<PairAction>) {
-        if self.stop().load(Ordering::Relaxed) || self.broken(state).is_some() {
+        if self.counts.is_stopped() || self.broken(state).is_some() {
             return;
         }
         for (at, end) in state.ends.iter().enumerate() {
@@ -267,9 +267,7 @@ impl<P: Protocol> Machine for PairModel<P> {
     }
 
     fn met(&self) -> Vec<(&'static str, u64)> {
-        let PairCounts { written, read, crossed, behind, no_room, .. } = &*self.counts;
-        let counts = [written, read, crossed, behind, no_room].map(|count| count.load(Ordering::Relaxed));
-        REACHED.into_iter().zip(counts).filter(|(_, count)| *count > 0).collect()
+        self.counts.met()
     }
 
     fn stop(&self) -> &AtomicBool {

@@ -5,6 +5,7 @@ use super::{SuiteReport, SuiteSettings};
 use crate::connection::{
     Buffers, ConnectionBounds, CreditBounds, HandshakeBounds, LinkCoverPoint, OrderBounds,
 };
+use crate::situations::names;
 
 /// What every exploration of the handshake has to meet.
 const MADE: &[LinkCoverPoint] =
@@ -91,7 +92,7 @@ pub fn connection(settings: &SuiteSettings<'_>) -> SuiteReport {
     let families = families(settings.full).into_iter().map(|(bounds, must_reach)| BoundedFamily {
         name: bounds.name(),
         bounds,
-        must_reach: must_reach.iter().map(|what| what.name()).collect(),
+        must_reach: names(must_reach),
     });
     bounded("connection", &families.collect::<Vec<_>>(), settings)
 }

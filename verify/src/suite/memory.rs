@@ -4,6 +4,7 @@
 use super::bounded::{BoundedFamily, bounded};
 use super::{SuiteReport, SuiteSettings};
 use crate::memory::{MemoryBounds, MemoryCoverPoint, TransferKind};
+use crate::situations::names;
 
 const BOTH: &[TransferKind] = &[TransferKind::Small, TransferKind::Large];
 
@@ -64,7 +65,7 @@ pub fn memory(settings: &SuiteSettings<'_>) -> SuiteReport {
     let families = families(settings.full).into_iter().map(|(bounds, must_reach)| BoundedFamily {
         name: bounds.name(),
         bounds,
-        must_reach: must_reach.iter().map(|what| what.name()).collect(),
+        must_reach: names(must_reach),
     });
     bounded("memory", &families.collect::<Vec<_>>(), settings)
 }
