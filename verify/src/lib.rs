@@ -15,8 +15,8 @@
 //!
 //! **Leaves to others.** The language of scenarios, and what a terminal looks like.
 //! **Entry point.** [`run::check`] for a scenario, [`suite::rendezvous`] for every program up to a bound,
-//! [`suite::memory`] for registered memory, [`suite::connection`] for connections, [`replay::check`] for the trace of a
-//! real job; begin reading at [`state::State`], then [`action::Action`] and `reduce`.
+//! [`suite::memory`] for registered memory, [`suite::connection`] for connections, [`suite::lock`] for locks of windows,
+//! [`replay::check`] for the trace of a real job; begin reading at [`state::State`], then [`action::Action`] and `reduce`.
 //!
 //! ```
 //! use carrousel_verify::report::Verdict;
@@ -42,6 +42,7 @@ mod explorer;
 mod facts;
 mod later;
 mod limits;
+pub mod lock;
 mod machine;
 pub mod memory;
 pub mod model;

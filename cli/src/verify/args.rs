@@ -25,7 +25,8 @@ Examples:
   carrousel verify ring.scn --explore              walk through the states in a browser
   carrousel verify --suite rendezvous              prove the protocol: every program up to a bound
   carrousel verify --suite memory                  prove the registration cache, and sends without a copy
-  carrousel verify --suite connection                    prove how connections are made, and kept from overrunning
+  carrousel verify --suite connection              prove how connections are made, and kept from overrunning
+  carrousel verify --suite lock                    prove the locks of windows
   carrousel verify --suite ablations               each rule off in turn, and its race found
   carrousel verify --suite rendezvous --full --shard 2/8 --format json > 2.json
   carrousel verify --merge 1.json 2.json ...       one report from those of all shards
@@ -102,6 +103,8 @@ pub(crate) enum Suite {
     Memory,
     /// Connections: everything that two ends and the network between them can do, up to a bound
     Connection,
+    /// Locks of windows: everything that origins, a host and the network between them can do, up to a bound
+    Lock,
     /// Every rule off in turn; the counterexample must be found
     Ablations,
 }

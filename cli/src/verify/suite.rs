@@ -40,6 +40,7 @@ pub(crate) fn run(args: &VerifyArgs, which: Suite, out: &mut Out, errors: Style)
             Suite::Progress => suite::progress(&settings),
             Suite::Memory => suite::memory(&settings),
             Suite::Connection => suite::connection(&settings),
+            Suite::Lock => suite::lock(&settings),
             Suite::Ablations => suite::ablations(&settings),
         }
     };

@@ -206,7 +206,7 @@ impl<R: TicketRules> Inspection<R> {
                 continue;
             }
             ahead.dead += 1;
-            // One that has said its ticket is more likely to block than one that perhaps has none.
+            // A process that has said its ticket is more likely to block than one that perhaps has none.
             if ahead.first_dead.is_none_or(|first| has_said_ticket && !first.has_said_ticket) {
                 ahead.first_dead = Some(DeadOwner { origin, mode, has_said_ticket });
             }

@@ -211,6 +211,10 @@ impl<R: TicketRules> TicketLock<R> {
             Phase::Looks(mode, ticket) => match ticket.wrapping_sub(value).cast_signed() {
                 0 if mode == Mode::Shared && R::ADMITS_AT_ITS_TURN => self.admits(ticket),
                 0 => return Ok(self.has_turn(mode, ticket)),
+                // It has let itself pass.
+                ..0 if mode == Mode::Shared && !R::ADMITS_AT_ITS_TURN => {
+                    return Ok(self.has_turn(mode, ticket));
+                }
                 1.. => {
                     self.phase = Phase::Waits(mode, ticket);
                     return Ok(Progress::Waits);

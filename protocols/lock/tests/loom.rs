@@ -33,7 +33,7 @@ enum Reached {
 }
 
 /// The words of a lock, what the lock protects, and what was reached.
-struct Node {
+struct SharedWords {
     words: Vec<AtomicU64>,
     /// Two words that an exclusive holder makes one greater, one after the other.
     data: [AtomicU64; 2],
@@ -42,7 +42,7 @@ struct Node {
     reached: Arc<Mutex<BTreeSet<Reached>>>,
 }
 
-impl Node {
+impl SharedWords {
     fn new(ranks: u32, weak: Weak, reached: &Arc<Mutex<BTreeSet<Reached>>>) -> Arc<Self> {
         Arc::new(Self {
             words: (0..TicketWords::words(ranks)).map(|_| AtomicU64::new(0)).collect(),
@@ -147,7 +147,7 @@ fn explore(modes: &'static [Mode], weak: Weak) -> BTreeSet<Reached> {
     let (preemptions, looks) = if modes.len() > 2 { (Some(2), 2) } else { (None, usize::MAX) };
     builder.preemption_bound = preemptions;
     builder.check(move || {
-        let node = Node::new(modes.len() as u32, weak, &reached);
+        let node = SharedWords::new(modes.len() as u32, weak, &reached);
         let ranks = (0..).zip(modes).map(|(rank, mode)| {
             let (node, mode) = (Arc::clone(&node), *mode);
             let rank = loom::thread::spawn(move || node.take_ticket(rank, mode, looks));
@@ -244,7 +244,7 @@ mod inspection {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(move || {
-            let node = Node::new(3, weak, &reached);
+            let node = SharedWords::new(3, weak, &reached);
             // Its death is seen by all, so it comes before everything else.
             let mut dead = TicketLock::<AllTicketRules>::new(RankId(0));
             let mut access = dead.request(Mode::Shared).expect("it has no ticket");

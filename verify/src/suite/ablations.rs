@@ -7,6 +7,7 @@ use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
 use crate::bounds::Bounds;
 use crate::connection::{Buffers, ConnectionBounds, CreditBounds, HandshakeBounds, OrderBounds};
 use crate::explore::Limits;
+use crate::lock::{LockBounds, QueueBounds, TicketBounds};
 use crate::memory::MemoryBounds;
 use crate::progress::ProgressBounds;
 use crate::rendezvous::Rendezvous;
@@ -35,6 +36,8 @@ pub enum Subject {
     Memory(MemoryBounds),
     /// Of connections: in all executions within these bounds.
     Connection(ConnectionBounds),
+    /// Of locks: in all executions within these bounds.
+    Lock(LockBounds),
     /// Of initial progress: in the programs within these bounds.
     Progress(ProgressBounds),
 }
@@ -46,6 +49,7 @@ impl Ablation {
             Subject::Protocol(protocol, _) => protocol.rule_set(),
             Subject::Memory(_) => MemoryBounds::SET,
             Subject::Connection(_) => ConnectionBounds::SET,
+            Subject::Lock(_) => LockBounds::SET,
             Subject::Progress(_) => ProgressBounds::SET,
         }
     }
@@ -135,11 +139,26 @@ pub const ABLATIONS: &[Ablation] = &[
     order_ablation("WAIT_FOR_TURN", "O1"),
     order_ablation("WRITE_TAKES_NEXT", "O2"),
     order_ablation("CREDIT_AT_ITS_TURN", "O3"),
+    queue_ablation("FIRST_IN_FIRST_OUT", "Q1; SI 2.4.3", QUEUE),
+    queue_ablation("EXCLUSIVE_WAITS_FOR_SHARED", "Q2; NB VII-B", QUEUE),
+    queue_ablation("SHARED_WAITS_FOR_EXCLUSIVE", "Q3; SI 2.4.3", QUEUE),
+    queue_ablation("LAST_HOLDER_FREES", "Q4", QUEUE),
+    queue_ablation("RELEASE_IS_CHECKED", "Q5", QueueBounds { strays: 1, ..QUEUE }),
+    queue_ablation("DEATH_FREES_NOTHING", "Q6", QueueBounds { deaths: 1, ..QUEUE }),
+    queue_ablation("DEATH_GRANTS", "Q7", QueueBounds { deaths: 1, ..QUEUE }),
+    ticket_ablation("ADMITS_AT_ITS_TURN", "T1", NODE),
+    ticket_ablation("WRITER_ADMITS_READERS", "T2", NODE),
+    ticket_ablation("RELEASE_COUNTS", "T3", NODE),
+    ticket_ablation("TAKING_IS_SAID", "T4", TicketBounds { inspections: 1, ..NODE }),
+    ticket_ablation("SERVING_READ_LAST", "T5", TicketBounds { inspections: 1, ..NODE }),
+    queue_ablation("RELEASE_BEHIND_DATA", "D1; NB VII-D", QUEUE),
 ];
 
 const IMPATIENT: HandshakeBounds = HandshakeBounds { patience: Some(1), ..HandshakeBounds::ANY };
 const WINDOW: CreditBounds =
     CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1, two_ways: false };
+const QUEUE: QueueBounds = QueueBounds { origins: 3, locks: 1, batches: false, deaths: 0, strays: 0 };
+const NODE: TicketBounds = TicketBounds { near: 3, far: 0, locks: 1, deaths: 0, strays: 0, inspections: 0 };
 const MOVED: MemoryBounds = MemoryBounds { moves: 1, ..MemoryBounds::SMALL };
 
 const fn ablation(
@@ -171,6 +190,14 @@ const fn order_ablation(rule: &'static str, source: &'static str) -> Ablation {
 
 const fn credit_ablation(rule: &'static str, source: &'static str, bounds: CreditBounds) -> Ablation {
     Ablation { subject: Subject::Connection(ConnectionBounds::Credits(bounds)), rule, source }
+}
+
+const fn queue_ablation(rule: &'static str, source: &'static str, bounds: QueueBounds) -> Ablation {
+    Ablation { subject: Subject::Lock(LockBounds::Queue(bounds)), rule, source }
+}
+
+const fn ticket_ablation(rule: &'static str, source: &'static str, bounds: TicketBounds) -> Ablation {
+    Ablation { subject: Subject::Lock(LockBounds::Tickets(bounds)), rule, source }
 }
 
 impl Search {
@@ -250,6 +277,7 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> SuiteRow {
         Subject::Memory(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
         Subject::Progress(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
         Subject::Connection(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
+        Subject::Lock(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
     }
     row.seconds = began.elapsed().as_secs_f64();
     row

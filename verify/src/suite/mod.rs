@@ -1,5 +1,5 @@
-//! The built-in suites: every program up to a bound, all executions of registered memory and of connections within
-//! bounds, and ablations with each rule off in turn.
+//! The built-in suites: every program up to a bound, all executions of registered memory, connections and locks
+//! within bounds, and ablations with each rule off in turn.
 
 use crate::explore::Limits;
 use crate::report::Verdict;
@@ -15,7 +15,7 @@ pub const VERSION: u32 = 1;
 pub struct SuiteReport {
     /// [`VERSION`].
     pub version: u32,
-    /// `rendezvous`, `progress`, `memory`, `connection` or `ablations`.
+    /// `rendezvous`, `progress`, `memory`, `connection`, `lock` or `ablations`.
     pub suite: String,
     /// As far as the longest search that was done, not the short one.
     pub full: bool,
@@ -63,6 +63,7 @@ mod ablations;
 mod bounded;
 mod connection;
 mod families;
+mod lock;
 mod memory;
 mod progress;
 mod rendezvous;
@@ -70,6 +71,7 @@ mod space;
 
 pub use ablations::{ABLATIONS, Ablation, Search, Subject, ablations};
 pub use connection::connection;
+pub use lock::lock;
 pub use memory::memory;
 pub use progress::progress;
 pub use rendezvous::rendezvous;
