@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// For each crate, all of ours that it may name in `[dependencies]`.
-const ALLOWED: [(&str, &[&str]); 28] = [
+const ALLOWED: [(&str, &[&str]); 29] = [
     ("carrousel-scenario", &[]),
     ("carrousel-wire", &[]),
     ("carrousel-matching", &["carrousel-wire"]),
@@ -16,6 +16,7 @@ const ALLOWED: [(&str, &[&str]); 28] = [
     ("carrousel-registration", &[]),
     ("carrousel-connection", &[]),
     ("carrousel-lock", &["carrousel-wire"]),
+    ("carrousel-epoch", &["carrousel-lock", "carrousel-wire"]),
     ("carrousel-program", &["carrousel-scenario", "carrousel-collective", "carrousel-rank"]),
     ("carrousel-transport", &["carrousel-wire"]),
     ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
@@ -66,6 +67,8 @@ const ALLOWED: [(&str, &[&str]); 28] = [
             "carrousel-options",
             "carrousel-program",
             "carrousel-connection",
+            "carrousel-epoch",
+            "carrousel-epoch",
             "carrousel-lock",
             "carrousel-rank",
             "carrousel-rendezvous",
@@ -107,7 +110,7 @@ const ALLOWED: [(&str, &[&str]); 28] = [
 ];
 
 /// Crates that are a function of their inputs: nothing of theirs may bring in a clock, a thread or I/O.
-const PURE: [&str; 8] = [
+const PURE: [&str; 9] = [
     "carrousel-wire",
     "carrousel-matching",
     "carrousel-rendezvous",
@@ -115,6 +118,7 @@ const PURE: [&str; 8] = [
     "carrousel-rank",
     "carrousel-registration",
     "carrousel-connection",
+    "carrousel-epoch",
     "carrousel-lock",
 ];
 
@@ -122,11 +126,12 @@ const PURE: [&str; 8] = [
 const TRANSPORTS: [&str; 3] = ["carrousel-transport", "carrousel-transport-shm", "carrousel-transport-verbs"];
 
 /// Crates that know what a packet says.
-const PACKETS: [&str; 5] = [
+const PACKETS: [&str; 6] = [
     "carrousel-matching",
     "carrousel-rendezvous",
     "carrousel-collective",
     "carrousel-rank",
+    "carrousel-epoch",
     "carrousel-lock",
 ];
 

@@ -11,6 +11,7 @@
 mod environment;
 
 use carrousel_connection::{CreditRules, HandshakeRules, OrderRules, Rules as AllConnectionRules};
+use carrousel_epoch::{AllEpochRules, Covers, EpochRules};
 use carrousel_lock::{AllLockRules, AllTicketRules, LockRules, TicketRules};
 use carrousel_rank::{MirrorRules, Release};
 use carrousel_registration::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
@@ -95,6 +96,8 @@ bundle! {
     Credits: CreditRules = AllConnectionRules;
     /// The order of packets that travel by two queue pairs.
     Order: OrderRules = AllConnectionRules;
+    /// The epochs of a window.
+    Epoch: EpochRules = AllEpochRules;
     /// The lock of a window as a queue at its host.
     Lock: LockRules = AllLockRules;
     /// The lock of a window by tickets.
@@ -231,6 +234,33 @@ ablations! {
         WithoutTurns { Order: WAIT_FOR_TURN }
         WithoutNext { Order: WRITE_TAKES_NEXT }
         CreditBeforeItsTurn { Environment: CREDIT_AT_ITS_TURN }
+    }
+    /// Epochs of windows.
+    Epoch = "epoch" {
+        WithoutGrants { Epoch: WAITS_FOR_GRANT }
+        GrantedByBits { Epoch: COUNTS_NOT_BITS }
+        ExposuresCountAtOpening { Epoch: EXPOSURES_COUNT_AT_ACTIVATION }
+        LocksCountWithExposures { Epoch: LOCKS_COUNT_APART }
+        DoneIsCumulative { Epoch: DONE_BY_EQUALITY }
+        DoneBesideData { Epoch: DONE_BEHIND_DATA }
+        DoneBesideReads { Epoch: FENCED_BEHIND_READS }
+        DoneBeforeGrant { Epoch: DONE_WAITS_FOR_GRANT }
+        EpochsAreSkipped { Epoch: STOPS_AT_FIRST }
+        WithoutSerialDefault { Epoch: SERIAL_DEFAULT }
+        WithoutNesting { Epoch: NESTED }
+        ComparesWithTheLast { Epoch: CHECKS_ALL_ACTIVE }
+        FlagsIncludeFence { Epoch: FLAGS_EXCLUDE_FENCE }
+        LocksTwice { Epoch: SAME_TARGET_DEFERS }
+        LocksBesideAccess { Epoch: LOCK_BESIDE_ACCESS_DEFERS }
+        FenceWaitsForNobody { Epoch: FENCE_WAITS_FOR_ALL_DONE }
+        FenceHoldsBack { Epoch: INERT_FENCE }
+        FenceEndsBefore { Epoch: FENCE_ENDS_IN_ORDER }
+        ExposesLocked { Epoch: EXPOSURE_WAITS_FOR_LOCK }
+        LocksExposed { Epoch: LOCK_WAITS_FOR_EXPOSURE }
+        FlushCountsLater { Epoch: FLUSH_COVERS: Covers = Covers::AfterStamp, "FLUSH_COVERS=AFTER_STAMP" }
+        FlushLeavesLast { Epoch: FLUSH_COVERS: Covers = Covers::BeforeStamp, "FLUSH_COVERS=BEFORE_STAMP" }
+        FlushCountsIssued { Epoch: FLUSH_COUNTS_UNISSUED }
+        ActivatesInCalls { Epoch: ACTIVATES_AFTER_COMPLETION }
     }
     /// Locks of windows.
     Lock = "lock" {

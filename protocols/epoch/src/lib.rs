@@ -1,0 +1,62 @@
+//! The epochs of one process in one window of one-sided communication.
+//!
+//! A [`Window`] is one rank's part of a window. It takes the program's calls, packets and grants of peers, and reports
+//! about operations, and says what to do: which transfers to begin, which packets to post behind them, which grant words
+//! to write. No call waits. An epoch that may not begin yet is deferred, its operations are recorded, and they are
+//! replayed when it is activated.
+//!
+//! **Promises.** No transfer begins before its target has granted the access, whose id is that of the exposure. Epochs
+//! are activated in the order in which they were opened, each beside those only that [`may_overlap`] allows. An exposure
+//! ends after the last transfer of each origin. A request is complete once, and an error changes nothing. Matching with
+//! a peer takes constant time, and three numbers for exposures and three for locks, however many epochs are pending.
+//! rules.toml has the rules.
+//! **Leaves to others.** Data, packets' bytes, and the order on the wire that [`Order`] asks for; in which order
+//! transfers are best begun; waiting, and handles for the program; who dies.
+//! **Entry point.** [`Window::call`] and [`Window::event`]; begin reading at [`Call`], then [`may_overlap`].
+//!
+//! ```
+//! use carrousel_epoch::*;
+//! use carrousel_wire::RankId;
+//! let (origin, target) = (RankId(0), RankId(1));
+//! let mut window = Window::<AllEpochRules>::new(origin, 2, Flags::default());
+//! let mut work = Vec::new();
+//! let put = Transfer { target, kind: TransferKind::Put, offset: 0, len: 8, local: 0 };
+//! window.call(Call::Start(&[target]), &mut work)?;
+//! window.call(Call::Transfer { transfer: put, with_request: false }, &mut work)?;
+//! let closed = window.call(Call::Complete, &mut work)?;
+//! assert_eq!(work, [], "the target is late: nothing moves, and no call waits");
+//! let grant = Event::Granted { from: target, word: GrantWord::Exposures, value: 1 };
+//! window.event(grant, &mut work)?;
+//! let [Output::Issue { operation, .. }, Output::Post { packet, order, .. }] = work[..] else { panic!("{work:?}") };
+//! assert_eq!((packet, order), (Packet::Done { access: 1 }, Order::Lane), "it arrives behind the data");
+//! work.clear();
+//! window.event(Event::Complete(operation), &mut work)?;
+//! assert_eq!(work, [Output::Complete { request: closed.request().ok_or("no request")?, result: Ok(()) }]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod calls;
+mod epoch;
+mod errors;
+mod kinds;
+mod names;
+mod peers;
+mod rules;
+mod slab;
+mod window;
+
+pub use calls::{
+    Call, Event, Failure, Flush, GrantWord, Order, Output, Packet, Report, Returned, Transfer, TransferKind,
+};
+pub use errors::{EpochEventError, EpochName, EpochUsageError};
+pub use kinds::{EpochKind, Flags, Relation, may_overlap};
+pub use names::{FlushPoint, OperationId, RequestId};
+pub use peers::Counts;
+pub use rules::{AllEpochRules, Covers, EpochRules};
+pub use window::{EpochView, OriginView, TargetView, Window};
+
+pub use carrousel_lock::Mode;
