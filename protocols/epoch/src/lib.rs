@@ -60,3 +60,4 @@ pub use rules::{AllEpochRules, Covers, EpochRules};
 pub use window::{EpochView, OriginView, TargetView, Window};
 
 pub use carrousel_lock::Mode;
+pub use carrousel_wire::RankId;
