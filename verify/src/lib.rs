@@ -36,6 +36,7 @@ pub mod chart;
 pub mod connection;
 mod context;
 pub mod cycle;
+pub mod epoch;
 pub mod explain;
 pub mod explore;
 mod explorer;

@@ -78,7 +78,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         tools::run(command)
     });
     if !fast {
-        for suite in ["rendezvous", "progress", "memory", "connection", "lock", "ablations"] {
+        for suite in ["rendezvous", "progress", "memory", "connection", "lock", "epoch", "ablations"] {
             steps.step(&format!("suite {suite}"), || figures::suite(suite));
         }
         steps.step("example programs as jobs", examples);

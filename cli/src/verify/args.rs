@@ -27,6 +27,7 @@ Examples:
   carrousel verify --suite memory                  prove the registration cache, and sends without a copy
   carrousel verify --suite connection              prove how connections are made, and kept from overrunning
   carrousel verify --suite lock                    prove the locks of windows
+  carrousel verify --suite epoch                   prove the epochs of windows: every program up to a bound
   carrousel verify --suite ablations               each rule off in turn, and its race found
   carrousel verify --suite rendezvous --full --shard 2/8 --format json > 2.json
   carrousel verify --merge 1.json 2.json ...       one report from those of all shards
@@ -105,6 +106,8 @@ pub(crate) enum Suite {
     Connection,
     /// Locks of windows: everything that origins, a host and the network between them can do, up to a bound
     Lock,
+    /// Epochs of windows: every program of two and three ranks up to a bound, in every order
+    Epoch,
     /// Every rule off in turn; the counterexample must be found
     Ablations,
 }

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &VerifyArgs, which: Suite, out: &mut Out, errors: Style)
             Suite::Memory => suite::memory(&settings),
             Suite::Connection => suite::connection(&settings),
             Suite::Lock => suite::lock(&settings),
+            Suite::Epoch => suite::epoch(&settings),
             Suite::Ablations => suite::ablations(&settings),
         }
     };

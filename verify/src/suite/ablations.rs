@@ -6,6 +6,7 @@ use super::space::job;
 use super::{SuiteReport, SuiteRow, SuiteSettings, VERSION};
 use crate::bounds::Bounds;
 use crate::connection::{Buffers, ConnectionBounds, CreditBounds, HandshakeBounds, OrderBounds};
+use crate::epoch::{EpochBounds, GivenProgram};
 use crate::explore::Limits;
 use crate::lock::{LockBounds, QueueBounds, TicketBounds};
 use crate::memory::MemoryBounds;
@@ -14,6 +15,7 @@ use crate::rendezvous::Rendezvous;
 use crate::report::Verdict;
 use crate::rules::RuleSet;
 use crate::search::CoverPoint;
+use carrousel_epoch::Flags;
 use std::time::Instant;
 
 /// A rule that is switched off, and where the violation is searched.
@@ -38,6 +40,8 @@ pub enum Subject {
     Connection(ConnectionBounds),
     /// Of locks: in all executions within these bounds.
     Lock(LockBounds),
+    /// Of epochs: in all executions of a program.
+    Epoch(EpochBounds),
     /// Of initial progress: in the programs within these bounds.
     Progress(ProgressBounds),
 }
@@ -50,6 +54,7 @@ impl Ablation {
             Subject::Memory(_) => MemoryBounds::SET,
             Subject::Connection(_) => ConnectionBounds::SET,
             Subject::Lock(_) => LockBounds::SET,
+            Subject::Epoch(_) => EpochBounds::SET,
             Subject::Progress(_) => ProgressBounds::SET,
         }
     }
@@ -152,8 +157,148 @@ pub const ABLATIONS: &[Ablation] = &[
     ticket_ablation("TAKING_IS_SAID", "T4", TicketBounds { inspections: 1, ..NODE }),
     ticket_ablation("SERVING_READ_LAST", "T5", TicketBounds { inspections: 1, ..NODE }),
     queue_ablation("RELEASE_BEHIND_DATA", "D1; NB VII-D", QUEUE),
+    epoch_ablation("WAITS_FOR_GRANT", "E1; NB VII-B", OFF, &["start:1 put:1 complete", "post:0 wait"]),
+    epoch_ablation(
+        "COUNTS_NOT_BITS",
+        "E2; NB VII-B",
+        EAER,
+        &["start:1 complete start:1 complete", "post:0 iwait post:0 iwait waitall"],
+    ),
+    epoch_ablation(
+        "EXPOSURES_COUNT_AT_ACTIVATION",
+        "E3; NB VII-B",
+        OFF,
+        &["post:2 iwait post:1 iwait waitall", "start:0 put:0 complete", "start:0 complete"],
+    ),
+    epoch_ablation(
+        "LOCKS_COUNT_APART",
+        "E4; NB VII-B as written",
+        OFF,
+        &["fence fence", "fence xlock:0 unlock:0 fence"],
+    ),
+    epoch_ablation(
+        "DONE_BY_EQUALITY",
+        "E5; NB VII-B",
+        OFF,
+        &["fence post:1 wait fence", "fence start:0 put:0 complete fence"],
+    ),
+    epoch_ablation("DONE_BEHIND_DATA", "E6; NB VII-D", OFF, &["start:1 put:1 complete", "post:0 wait"]),
+    epoch_ablation(
+        "FENCED_BEHIND_READS",
+        "E7; InfiniBand 10.8.3.3",
+        OFF,
+        &["start:1 get:1 complete", "post:0 wait"],
+    ),
+    epoch_ablation("DONE_WAITS_FOR_GRANT", "E8", OFF, &["start:1 complete", "post:0 wait"]),
+    epoch_ablation(
+        "STOPS_AT_FIRST",
+        "E9; NB VI-A 4",
+        EAAR,
+        &[
+            "start:1 icomplete start:1 icomplete post:1 iwait waitall",
+            "post:0 wait post:0 wait start:0 complete",
+        ],
+    ),
+    epoch_ablation(
+        "SERIAL_DEFAULT",
+        "E10; NB VI-B",
+        OFF,
+        &["start:1 put:1 icomplete start:1 put:1 icomplete waitall", "post:0 iwait post:0 iwait waitall"],
+    ),
+    epoch_ablation(
+        "NESTED",
+        "E11; NB VI-B as written",
+        OFF,
+        &["post:1 start:1 put:1 complete iwait waitall", "post:0 start:0 put:0 complete iwait waitall"],
+    ),
+    epoch_ablation(
+        "CHECKS_ALL_ACTIVE",
+        "E12; NB VI-B as written",
+        ACROSS,
+        &[
+            "start:1 icomplete post:1 iwait start:1 icomplete waitall",
+            "post:0 iwait start:0 icomplete post:0 iwait waitall",
+        ],
+    ),
+    epoch_ablation(
+        "FLAGS_EXCLUDE_FENCE",
+        "E13; NB VI-B",
+        Flags::ALL,
+        &["start:1 icomplete ifence ifence waitall", "post:0 iwait ifence ifence waitall"],
+    ),
+    epoch_ablation(
+        "SAME_TARGET_DEFERS",
+        "E14",
+        AAAR,
+        &["lock:1 put:1 iunlock:1 lock:1 put:1 iunlock:1 waitall", ""],
+    ),
+    epoch_ablation(
+        "LOCK_BESIDE_ACCESS_DEFERS",
+        "E15",
+        AAAR,
+        &["start:1 icomplete lock:1 iunlock:1 waitall", "post:0 wait"],
+    ),
+    epoch_ablation("FENCE_WAITS_FOR_ALL_DONE", "E16; NB VI-A 5", OFF, &["fence put:1 fence", "fence fence"]),
+    epoch_ablation("INERT_FENCE", "E17", OFF, &["fence lock:1 iunlock:1 waitall", "fence"]),
+    Ablation {
+        subject: Subject::Epoch(EpochBounds::Program(INSIDE_FENCE)),
+        rule: "FENCE_ENDS_IN_ORDER",
+        source: "E18",
+    },
+    epoch_ablation(
+        "EXPOSURE_WAITS_FOR_LOCK",
+        "E19",
+        OFF,
+        &["xlock:1 put:1 unlock:1 send:1 start:1 put:1 complete", "recv:0 post:0 wait"],
+    ),
+    epoch_ablation(
+        "LOCK_WAITS_FOR_EXPOSURE",
+        "E20",
+        OFF,
+        &["post:1 wait", "start:0 put:0 icomplete lock:0 put:0 iunlock:0 waitall"],
+    ),
+    epoch_ablation(
+        "FLUSH_COVERS=AFTER_STAMP",
+        "E21; NB VII-C as written",
+        OFF,
+        &["lock:1 put:1 iflush:1 put:1 unlock:1 waitall", ""],
+    ),
+    epoch_ablation(
+        "FLUSH_COVERS=BEFORE_STAMP",
+        "E21; NB VII-C as written",
+        OFF,
+        &["lock:1 put:1 iflush:1 unlock:1 waitall", ""],
+    ),
+    epoch_ablation(
+        "FLUSH_COUNTS_UNISSUED",
+        "E22; NB VII-C",
+        OFF,
+        &["lock:1 put:1 iflush:1 unlock:1 waitall", ""],
+    ),
+    epoch_ablation(
+        "ACTIVATES_AFTER_COMPLETION",
+        "E23; NB VII-D 7",
+        OFF,
+        &["start:1 put:1 icomplete start:1 put:1 icomplete waitall", "post:0 wait post:0 wait"],
+    ),
 ];
 
+const OFF: Flags = Flags {
+    access_after_access: false,
+    access_after_exposure: false,
+    exposure_after_exposure: false,
+    exposure_after_access: false,
+};
+const AAAR: Flags = Flags { access_after_access: true, ..OFF };
+const EAER: Flags = Flags { exposure_after_exposure: true, ..OFF };
+const EAAR: Flags = Flags { exposure_after_access: true, ..OFF };
+const ACROSS: Flags = Flags { access_after_exposure: true, exposure_after_access: true, ..OFF };
+/// Rank 1 exposes its memory after the fence that rank 0 has called with its access still to come: stuck by MPI's rules.
+const INSIDE_FENCE: GivenProgram = GivenProgram {
+    flags: OFF,
+    lines: &["fence start:1 put:1 icomplete ifence waitall", "fence ifence post:0 iwait waitall"],
+    may_be_stuck: true,
+};
 const IMPATIENT: HandshakeBounds = HandshakeBounds { patience: Some(1), ..HandshakeBounds::ANY };
 const WINDOW: CreditBounds =
     CreditBounds { window: 2, messages: 3, buffers: Buffers::Enough, batch: 1, two_ways: false };
@@ -198,6 +343,16 @@ const fn queue_ablation(rule: &'static str, source: &'static str, bounds: QueueB
 
 const fn ticket_ablation(rule: &'static str, source: &'static str, bounds: TicketBounds) -> Ablation {
     Ablation { subject: Subject::Lock(LockBounds::Tickets(bounds)), rule, source }
+}
+
+const fn epoch_ablation(
+    rule: &'static str,
+    source: &'static str,
+    flags: Flags,
+    lines: &'static [&'static str],
+) -> Ablation {
+    let program = GivenProgram { flags, lines, may_be_stuck: false };
+    Ablation { subject: Subject::Epoch(EpochBounds::Program(program)), rule, source }
 }
 
 impl Search {
@@ -278,6 +433,7 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> SuiteRow {
         Subject::Progress(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
         Subject::Connection(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
         Subject::Lock(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
+        Subject::Epoch(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
     }
     row.seconds = began.elapsed().as_secs_f64();
     row

@@ -62,6 +62,7 @@ pub struct SuiteRow {
 mod ablations;
 mod bounded;
 mod connection;
+mod epoch;
 mod families;
 mod lock;
 mod memory;
@@ -71,6 +72,7 @@ mod space;
 
 pub use ablations::{ABLATIONS, Ablation, Search, Subject, ablations};
 pub use connection::connection;
+pub use epoch::epoch;
 pub use lock::lock;
 pub use memory::memory;
 pub use progress::progress;

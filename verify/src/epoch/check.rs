@@ -1,0 +1,301 @@
+//! The properties that every execution keeps. Each is named at the head of its text.
+
+use super::program::EpochProgram;
+use super::rank::{EpochRank, ObservedEpoch, StandsFor, WindowOperation, id};
+use super::state::{EpochState, OperationName, insert_sorted};
+use carrousel_epoch::{
+    AllEpochRules, EpochKind, EpochRules, EpochView, Failure, Flags, GrantWord, Mode, OriginView, Packet,
+    Relation, RequestId, Transfer, may_overlap,
+};
+
+fn unless(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(what()) }
+}
+
+/// S2: a transfer begins when its access is granted.
+pub(super) fn issue<R: EpochRules>(
+    state: &EpochState<R>,
+    me: usize,
+    epoch: u64,
+    transfer: Transfer,
+) -> Result<(), String> {
+    let rank = &state.ranks[me];
+    let is_granted = rank.access_of(epoch, transfer.target).is_some_and(|(word, access)| {
+        rank.window.counts(transfer.target, word).is_some_and(|counts| access <= counts.granted)
+    });
+    unless(is_granted, || {
+        format!("granted-first: rank {me} accesses {}, which has not granted it", transfer.target)
+    })
+}
+
+/// S3: a transfer acts while the exposure of its id is active, and of its kind, or while its lock is held.
+pub(super) fn act<R: EpochRules>(state: &EpochState<R>, name: OperationName) -> Result<(), String> {
+    let operation = state.operation(name);
+    let host = &state.ranks[operation.target].window;
+    let origin = id(name.origin);
+    let kind = state.ranks[name.origin].epochs.get(operation.epoch as usize).map(|epoch| epoch.kind);
+    let access = operation.access.map(|(_, access)| access);
+    let is_its = |of: OriginView| of.rank == origin && Some(of.exposure) == access && !of.is_done;
+    let is_exposed = |exposure| {
+        host.epochs()
+            .any(|view| view.is_active() && view.name().kind == exposure && view.origins().any(is_its))
+    };
+    let is_allowed = match kind {
+        Some(EpochKind::Lock | EpochKind::LockAll) => {
+            host.lock().holders().any(|holder| holder.origin == origin)
+        }
+        Some(EpochKind::Fence) => is_exposed(EpochKind::Fence),
+        Some(EpochKind::Access) => is_exposed(EpochKind::Exposure),
+        Some(EpochKind::Exposure) | None => false,
+    };
+    unless(is_allowed, || {
+        format!(
+            "exposed: an operation of rank {} acts on memory of rank {} that is not exposed to it",
+            name.origin, operation.target
+        )
+    })
+}
+
+/// S4: one Done or LockRelease for each target of an epoch, after its close.
+pub(super) fn post<R: EpochRules>(
+    state: &mut EpochState<R>,
+    me: usize,
+    to: usize,
+    packet: Packet,
+) -> Result<(), String> {
+    let Some((word, access)) = EpochRank::<R>::ended_by(packet) else { return Ok(()) };
+    let is_first = insert_sorted(&mut state.finished, (me as u8, to as u8, word, access));
+    unless(is_first, || format!("one-done: rank {me} is done twice with access {access} to rank {to}"))?;
+    let is_its = |epoch: &&ObservedEpoch| {
+        EpochRank::<R>::word(epoch.kind) == word && epoch.targets.contains(&(to, access))
+    };
+    let is_closed = state.ranks[me].epochs.iter().find(is_its).is_none_or(|epoch| !epoch.is_open);
+    unless(is_closed, || {
+        format!("one-done: rank {me} is done with access {access} to rank {to}, which is open")
+    })
+}
+
+/// S4: when Done or LockRelease arrives, every transfer of the epoch to this target has acted.
+pub(super) fn finished<R: EpochRules>(
+    state: &EpochState<R>,
+    from: usize,
+    to: usize,
+    packet: Packet,
+) -> Result<(), String> {
+    let Some(access) = EpochRank::<R>::ended_by(packet) else { return Ok(()) };
+    let is_late = |operation: &WindowOperation| {
+        operation.target == to && operation.access == Some(access) && !operation.has_acted
+    };
+    let is_last = !state.ranks[from].operations.iter().any(is_late);
+    unless(is_last, || {
+        format!("done-is-last: rank {from} is done at rank {to} before its transfer has acted")
+    })
+}
+
+/// S5, S9, S10, S11: a request is complete once, and not too early.
+pub(super) fn complete<R: EpochRules>(
+    state: &mut EpochState<R>,
+    me: usize,
+    request: RequestId,
+    result: Result<(), Failure>,
+) -> Result<(), String> {
+    unless(result.is_ok(), || format!("success: {request} of rank {me} fails, though every rank lives"))?;
+    let at = state.ranks[me].requests.iter().position(|(open, _)| *open == request);
+    let Some(at) = at else { return Err(format!("once: {request} of rank {me} is not open")) };
+    let (_, stands_for) = state.ranks[me].requests.remove(at);
+    if let StandsFor::Close(number) = stands_for {
+        state.ranks[me].epochs[number as usize].has_ended = true;
+    }
+    let rank = &state.ranks[me];
+    let has_ended = |at: &u8, is_local: bool| {
+        let operation = &rank.operations[usize::from(*at)];
+        if is_local { operation.is_local } else { operation.is_complete }
+    };
+    match stands_for {
+        StandsFor::Close(number) => closed(state, me, number),
+        StandsFor::Flush(operations, is_local) => {
+            let is_due = operations.iter().all(|at| has_ended(at, is_local));
+            unless(is_due, || format!("flush: {request} of rank {me} is complete before what it flushes"))
+        }
+        StandsFor::Operation(at) => unless(has_ended(&at, true), || {
+            format!("own-request: {request} of rank {me} is complete too early")
+        }),
+    }
+}
+
+fn closed<R: EpochRules>(state: &EpochState<R>, me: usize, number: u64) -> Result<(), String> {
+    let rank = &state.ranks[me];
+    let epoch = &rank.epochs[number as usize];
+    if epoch.kind == EpochKind::Fence {
+        let late = state.ranks.iter().position(|other| other.fences < epoch.fences);
+        unless(late.is_none(), || {
+            format!(
+                "fence-is-barrier: a fence of rank {me} is complete before rank {} calls it",
+                late.unwrap_or_default()
+            )
+        })?;
+    }
+    for (origin, exposure) in &epoch.origins {
+        let is_late = |operation: &WindowOperation| {
+            let is_its =
+                operation.target == me && operation.access == Some((GrantWord::Exposures, *exposure));
+            let kind = state.ranks[*origin].epochs[operation.epoch as usize].kind;
+            is_its && !kind.locks() && !operation.has_acted
+        };
+        let is_there = !state.ranks[*origin].operations.iter().any(is_late);
+        unless(is_there, || {
+            format!("data-is-there: an exposure of rank {me} ends before data of rank {origin} is there")
+        })?;
+    }
+    let is_done = rank
+        .operations
+        .iter()
+        .filter(|operation| operation.epoch == number)
+        .all(|operation| operation.is_complete);
+    unless(is_done, || format!("close-completes: an epoch of rank {me} ends before its operations"))
+}
+
+/// What holds in every state.
+pub(super) fn state<R: EpochRules>(state: &EpochState<R>, program: &EpochProgram) -> Result<(), String> {
+    for (me, rank) in state.ranks.iter().enumerate() {
+        counts(state, me)?;
+        table(me, rank, program.flags)?;
+        flushes(me, rank)?;
+        lock(me, rank)?;
+        // S15: with closes that wait, nothing is deferred while the program runs. But an exposure may have to wait for the
+        // release of a lock that was given back.
+        let is_immediate = !program.is_blocking || !rank.is_free() || rank.window.deferred() == 0;
+        unless(is_immediate || !rank.window.lock().is_free(), || {
+            format!("blocking-is-immediate: an epoch of rank {me} is deferred, though every close waits")
+        })?;
+    }
+    Ok(())
+}
+
+/// S8, and that memory is not locked and exposed at once.
+fn lock<R: EpochRules>(me: usize, rank: &EpochRank<R>) -> Result<(), String> {
+    let lock = rank.window.lock();
+    if lock.is_free() {
+        return Ok(());
+    }
+    let is_exclusive = lock.holders().any(|holder| holder.mode == Mode::Exclusive);
+    unless(!is_exclusive || lock.holders().count() == 1, || {
+        format!("exclusion: the lock of rank {me} has several holders")
+    })?;
+    let mut active = rank.window.epochs().filter(EpochView::is_active);
+    let has_left =
+        |origin: OriginView| origin.is_done && lock.holders().any(|holder| holder.origin == origin.rank);
+    let is_exposed = active.any(|view| match view.name().kind {
+        EpochKind::Exposure => true,
+        // Its holder has left the fence epoch, whose data may be on its way.
+        EpochKind::Fence => view.origins().any(has_left),
+        EpochKind::Access | EpochKind::Lock | EpochKind::LockAll => false,
+    });
+    unless(!is_exposed, || format!("locked-or-exposed: the memory of rank {me} is locked and exposed"))
+}
+
+/// S1: g is a late copy of the peer's e.
+fn counts<R: EpochRules>(state: &EpochState<R>, me: usize) -> Result<(), String> {
+    for (other, peer) in state.ranks.iter().enumerate() {
+        for word in [GrantWord::Exposures, GrantWord::Locks] {
+            let granted = state.ranks[me].window.counts(id(other), word).map_or(0, |counts| counts.granted);
+            let given = peer.window.counts(id(me), word).map_or(0, |counts| counts.given);
+            unless(granted <= given, || {
+                format!("late-copy: rank {me} knows more grants of rank {other} than there are")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// S6, S7: epochs are active in opening order, and beside those only that the table allows.
+fn table<R: EpochRules>(me: usize, rank: &EpochRank<R>, flags: Flags) -> Result<(), String> {
+    let views = || rank.window.epochs();
+    let newest = views().filter(EpochView::is_active).map(|view| view.name().number).max();
+    let deferred = views().filter(|view| !view.is_active()).map(|view| view.name().number).min();
+    let is_ordered = newest.zip(deferred).is_none_or(|(active, deferred)| active < deferred);
+    unless(is_ordered, || format!("opening-order: rank {me} activates an epoch before an earlier one"))?;
+    for earlier in views().filter(EpochView::is_active) {
+        for later in views().filter(EpochView::is_active) {
+            let (early, late) = (earlier.name(), later.name());
+            if early.number >= late.number {
+                continue;
+            }
+            let (Some(one), Some(other)) =
+                (rank.epochs.get(early.number as usize), rank.epochs.get(late.number as usize))
+            else {
+                continue;
+            };
+            let relation = Relation {
+                is_nested: other.inside & 1 << early.number != 0,
+                is_inert: !earlier.has_operations(),
+                has_common_target: one
+                    .targets
+                    .iter()
+                    .any(|(rank, _)| other.targets.iter().any(|(of, _)| of == rank)),
+            };
+            let may = may_overlap::<AllEpochRules>(early.kind, late.kind, flags, relation);
+            unless(may, || format!("table: at rank {me}, the {late} is active beside the {early}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// S10: a flush is complete as soon as what it covers is.
+fn flushes<R: EpochRules>(me: usize, rank: &EpochRank<R>) -> Result<(), String> {
+    for (request, stands_for) in &rank.requests {
+        if let StandsFor::Flush(operations, is_local) = stands_for {
+            let has_ended = |at: &u8| {
+                let operation = &rank.operations[usize::from(*at)];
+                if *is_local { operation.is_local } else { operation.is_complete }
+            };
+            let is_over = operations.iter().all(has_ended);
+            unless(!is_over, || {
+                format!("flush: {request} of rank {me} is not complete, though what it flushes is")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a flush with a request is under way.
+pub(super) fn is_flushing<R: EpochRules>(rank: &EpochRank<R>) -> bool {
+    rank.requests.iter().any(|(_, stands_for)| matches!(stands_for, StandsFor::Flush(..)))
+}
+
+/// When every rank has ended: what was requested was given, and is known; no closed epoch and no request is left.
+pub(super) fn quiet<R: EpochRules>(state: &EpochState<R>) -> Result<(), String> {
+    for (me, rank) in state.ranks.iter().enumerate() {
+        for (other, peer) in state.ranks.iter().enumerate() {
+            for word in [GrantWord::Exposures, GrantWord::Locks] {
+                let counts = rank.window.counts(id(other), word).unwrap_or_default();
+                let given = peer.window.counts(id(me), word).map_or(0, |counts| counts.given);
+                let is_quiet = counts.requested == given && counts.granted == given;
+                unless(is_quiet, || {
+                    format!("quiet: at the end, rank {me} and rank {other} count differently")
+                })?;
+            }
+        }
+        let is_left = rank.window.epochs().any(|view| view.is_closed());
+        unless(!is_left && rank.requests.is_empty(), || {
+            format!("quiet: at the end, rank {me} has a closed epoch")
+        })?;
+        unless(rank.window.lock().is_free(), || format!("quiet: at the end, the lock of rank {me} is held"))?;
+    }
+    Ok(())
+}
+
+/// Which ranks wait for ever, and at which step.
+pub(super) fn stuck<R: EpochRules>(state: &EpochState<R>, program: &EpochProgram) -> String {
+    let waits = state
+        .ranks
+        .iter()
+        .enumerate()
+        .filter(|(me, rank)| usize::from(rank.at) < program.ranks[*me].len() || !rank.is_free());
+    let waits = waits.map(|(me, rank)| {
+        let at = usize::from(rank.at) - usize::from(rank.waits_for.is_some() && !rank.is_free());
+        let step = program.ranks[me].get(at).map_or(String::new(), ToString::to_string);
+        format!("rank {me} waits in `{step}`")
+    });
+    format!("never-stuck: nothing can happen, and {}", waits.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,52 @@
+//! Epochs of windows: a model of the ranks of a window around [`carrousel_epoch::Window`].
+//!
+//! The state machine that is explored is the one that runs in production. Around it are programs, a network, and memory.
+//! Data and packets of a pair of ranks arrive in the order in which they were posted. A write acts when it arrives, and
+//! its origin learns of it at any later time. A read or atomic acts at any time after it has arrived, and a fenced packet
+//! stays behind it. Grant words are seen late, and only their newest value is. Each operation has a word of its own in
+//! the memory of its target, so that one that acts too early or too late is seen. In families, what a rank sends to itself
+//! arrives at once, as it does in a driver; in a single program, it may be late, too.
+//!
+//! **Programs.** A family has every program of some ranks up to a number of epochs: kinds, peers, one after the other or
+//! one inside the other, each close waiting or not, and the settings of the flags. What `oracle` says of a program whose
+//! every close waits decides whether it may get stuck.
+//!
+//! **The promises.** No transfer begins before its grant (`granted-first`), and each acts while its exposure is active, or
+//! its lock is held (`exposed`). Done comes once, after the close and behind the data (`one-done`, `done-is-last`). An
+//! exposure ends when all of its data is there (`data-is-there`), a fence after all have called it (`fence-is-barrier`).
+//! Epochs are activated in opening order, beside those only that the table allows (`opening-order`, `table`). Locks are
+//! exclusive, and memory is not locked and exposed at once (`exclusion`, `locked-or-exposed`). A flush is complete when
+//! what it covers is, neither earlier nor later (`flush`). A request is complete once (`once`). With closes that wait,
+//! nothing is deferred (`blocking-is-immediate`). No honest packet is refused (`honest-packets`). A program that must end
+//! by MPI's rules does, also with closes that return (`never-stuck`), and then both ranks of each pair have counted the
+//! same (`quiet`).
+//!
+//! **Not modelled.** Deaths, which change what programs may rely on; more than one window; the contents of messages.
+
+mod bounds;
+mod check;
+mod families;
+mod model;
+mod oracle;
+mod program;
+mod rank;
+mod situations;
+mod state;
+mod step;
+mod tell;
+
+use crate::bounds::Bounds;
+use crate::explore::Limits;
+use crate::outcome::Outcome;
+use crate::rules::{RuleSet, Rules};
+pub use bounds::{EpochBounds, EpochFamily, FlagSettings, GivenProgram};
+pub use families::EpochItems;
+pub use situations::EpochCoverPoint;
+
+impl Bounds for EpochBounds {
+    const SET: RuleSet = RuleSet::Epoch;
+
+    fn explore_under<R: Rules>(self, limits: &Limits<'_>) -> Outcome {
+        model::explore::<R::Epoch>(&self.programs(), limits)
+    }
+}

@@ -1,0 +1,136 @@
+//! A path, for a person.
+
+use super::program::EpochProgram;
+use super::state::{EpochState, LaneItem, OperationName, word_index};
+use super::step::EpochAction;
+use carrousel_epoch::{EpochRules, GrantWord, Mode, Packet, TransferKind};
+use std::fmt::Write;
+
+/// The violation, the program, and the steps, one a line.
+pub(super) fn tell<R: EpochRules>(
+    what: &str,
+    program: &EpochProgram,
+    path: &[(EpochState<R>, Option<EpochAction>)],
+) -> String {
+    let mut text = format!("{what}\n{program}");
+    for (number, step) in (1..).zip(path.windows(2)) {
+        if let [(before, Some(action)), (after, _)] = step {
+            let _ = writeln!(text, "{number:>3}. {}", line(program, before, *action, after));
+        }
+    }
+    text
+}
+
+fn line<R: EpochRules>(
+    program: &EpochProgram,
+    before: &EpochState<R>,
+    action: EpochAction,
+    after: &EpochState<R>,
+) -> String {
+    let mut text = match action {
+        EpochAction::Program(me) => {
+            let rank = &before.ranks[usize::from(me)];
+            let step = rank
+                .next_step(&program.ranks[usize::from(me)])
+                .map_or(String::new(), |step| step.to_string());
+            format!("rank {me}: {step}")
+        }
+        EpochAction::Arrive(from, to, at) => {
+            let lane = &before.lanes[before.pair(from.into(), to.into())];
+            match lane.get(usize::from(at)) {
+                Some(LaneItem::Packet(packet, _)) => {
+                    format!("rank {to} takes {} of rank {from}", packet_name(*packet))
+                }
+                Some(LaneItem::Data(name)) => arrival(before, *name),
+                None => String::new(),
+            }
+        }
+        EpochAction::Act(name) => {
+            let operation = before.operation(name);
+            format!(
+                "the get of rank {} reads the memory of rank {}, and is complete",
+                name.origin, operation.target
+            )
+        }
+        EpochAction::Report(name) => {
+            format!(
+                "rank {} learns that its put to rank {} is complete",
+                name.origin,
+                before.operation(name).target
+            )
+        }
+        EpochAction::CompleteLocally(name) => {
+            format!(
+                "rank {} learns that the buffer of its put to rank {} can be used",
+                name.origin,
+                before.operation(name).target
+            )
+        }
+        EpochAction::See(host, origin, word) => {
+            let value = before.words[before.pair(host.into(), origin.into())][word_index(word)].stored;
+            let what = match word {
+                GrantWord::Exposures => "exposures",
+                GrantWord::Locks => "locks",
+            };
+            format!("rank {origin} sees that rank {host} has granted {value} {what}")
+        }
+    };
+    effects(before, after, &mut text);
+    text
+}
+
+fn arrival<R: EpochRules>(state: &EpochState<R>, name: OperationName) -> String {
+    let operation = state.operation(name);
+    match operation.kind {
+        TransferKind::Put => format!("the put of rank {} arrives at rank {}", name.origin, operation.target),
+        _ => format!("the get of rank {} arrives at rank {}", name.origin, operation.target),
+    }
+}
+
+fn packet_name(packet: Packet) -> String {
+    match packet {
+        Packet::Done { access } => format!("Done of access {access}"),
+        Packet::LockRequest { mode: Mode::Exclusive, .. } => "the request of an exclusive lock".to_owned(),
+        Packet::LockRequest { mode: Mode::Shared, .. } => "the request of a shared lock".to_owned(),
+        Packet::LockRelease { .. } => "the release of the lock".to_owned(),
+    }
+}
+
+/// What a step has set going.
+fn effects<R: EpochRules>(before: &EpochState<R>, after: &EpochState<R>, text: &mut String) {
+    for from in 0..after.ranks.len() {
+        for to in 0..after.ranks.len() {
+            let pair = after.pair(from, to);
+            // A step takes one item at most from a lane, and adds others behind.
+            let (old, new) = (&before.lanes[pair], &after.lanes[pair]);
+            let kept = new.iter().take_while(|item| old.contains(item)).count();
+            for item in new.iter().skip(kept) {
+                let what = match item {
+                    LaneItem::Packet(packet, _) => packet_name(*packet),
+                    LaneItem::Data(name) if after.operation(*name).kind == TransferKind::Put => {
+                        "a put".to_owned()
+                    }
+                    LaneItem::Data(_) => "a get".to_owned(),
+                };
+                let _ = write!(text, "; {what} goes to rank {to}");
+            }
+            for word in [GrantWord::Exposures, GrantWord::Locks] {
+                let (old, new) = (before.words[pair][word_index(word)], after.words[pair][word_index(word)]);
+                if new.stored > old.stored {
+                    let what = if word == GrantWord::Locks { "its lock" } else { "its memory" };
+                    let _ = write!(text, "; rank {from} grants {what} to rank {to}");
+                }
+            }
+        }
+    }
+    for (me, (old, new)) in before.ranks.iter().zip(&after.ranks).enumerate() {
+        for (number, epoch) in new.epochs.iter().enumerate() {
+            if epoch.has_ended && old.epochs.get(number).is_none_or(|old| !old.has_ended) {
+                let _ = write!(text, "; {} {number} of rank {me} is complete", epoch.kind);
+            }
+        }
+        if new.window.deferred() > old.window.deferred() {
+            let _ = write!(text, "; it is deferred");
+        }
+    }
+}
