@@ -7,7 +7,7 @@ use crate::errors::EpochName;
 use crate::names::RequestId;
 use crate::peers::Counts;
 use crate::rules::EpochRules;
-use carrousel_lock::{AllLockRules, LockManager};
+use carrousel_lock::{AllLockRules, LockManager, Mode};
 use carrousel_wire::RankId;
 
 /// An epoch that has not completed.
@@ -61,6 +61,11 @@ impl<'a> EpochView<'a> {
     /// Whether an operation was called in it.
     pub fn has_operations(&self) -> bool {
         self.epoch.has_operations
+    }
+
+    /// How it locks its targets; shared for an epoch without locks, which excludes nobody.
+    pub fn mode(&self) -> Mode {
+        self.epoch.mode
     }
 
     /// The request of its close.
