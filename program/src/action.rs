@@ -2,6 +2,7 @@
 
 use crate::names::Ordinal;
 use crate::operation::{Collective, Operation, Receive, Send};
+use crate::windows::{Access, OwnAccess, Synchronization};
 use carrousel_rank::{Communicator, Pattern};
 use carrousel_scenario::BufferId;
 
@@ -47,6 +48,13 @@ pub enum Action<'a> {
         /// The communicator that the process gets, one of [`Program::groups`](crate::Program::groups).
         made: Option<Communicator>,
     },
+    /// The process accesses the memory of a window at some rank. The call returns at once, and has no request: the access is
+    /// complete when its epoch is, or a flush that covers it.
+    Access(Access),
+    /// The program itself reads or writes its own memory of a window.
+    TouchWindow(OwnAccess),
+    /// A call that opens, closes or flushes an epoch. A request begins, which may be complete at once.
+    Synchronize(Synchronization<'a>),
     /// The process waits until a message could be received.
     Probe(Pattern),
     /// The process waits until all of these are complete, and releases them. Requests that a `test` has released
@@ -57,7 +65,7 @@ pub enum Action<'a> {
 }
 
 impl Action<'_> {
-    /// The operations that begin, in this order.
+    /// The operations that begin, in this order, without those on windows.
     pub fn operations(&self) -> impl Iterator<Item = Operation> + use<> {
         let operations = match *self {
             Self::Start { operation, .. } => [Some(operation), None],
@@ -65,15 +73,24 @@ impl Action<'_> {
                 [Some(Operation::Send(send)), Some(Operation::Receive(receive))]
             }
             Self::Split { tell, .. } => [Some(Operation::Collective(tell)), None],
-            Self::Compute { .. } | Self::Touch { .. } | Self::Probe(_) | Self::Wait(_) | Self::Test(_) => {
-                [None; 2]
-            }
+            Self::Compute { .. }
+            | Self::Touch { .. }
+            | Self::Access(_)
+            | Self::TouchWindow(_)
+            | Self::Synchronize(_)
+            | Self::Probe(_)
+            | Self::Wait(_)
+            | Self::Test(_) => [None; 2],
         };
         operations.into_iter().flatten()
     }
 
     /// Whether a request that begins goes on after the statement has returned.
     pub fn starts_request(&self) -> bool {
-        matches!(self, Self::Start { blocking: false, .. })
+        match self {
+            Self::Start { blocking, .. } => !blocking,
+            Self::Synchronize(call) => !call.blocking && !call.is_born_complete(),
+            _ => false,
+        }
     }
 }

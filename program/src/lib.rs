@@ -5,13 +5,12 @@
 //! `wait all`; the message for which a name stands. A driver gets [`Action`]s and carries them out, so two drivers
 //! cannot disagree about the meaning of a statement.
 //!
-//! **Promises.** Every statement of a [`Program`] has a meaning: a statement that no driver can carry out is refused
-//! when the program is made. Requests are numbered by the text of the program alone ([`Ordinal`]), so they have the
+//! **Promises.** Every statement of a [`Program`] has a meaning. Requests are numbered by the text of the program alone ([`Ordinal`]), so they have the
 //! same numbers in every execution, and in every driver.
 //! **Leaves to others.** Carrying out: handles, bytes, time, and the order of events. Memory is a name ([`Buffer`])
 //! that each driver maps to memory of its own. A `test` may succeed or not, so a wait may name requests that have
 //! ended; that changes nothing.
-//! **Limits.** So far, messages and collectives have a meaning; windows have none yet.
+//! **Limits.** A driver without windows refuses them with [`check_no_windows`].
 //! **Entry point.** [`programs`]; begin reading at [`Action`], then [`Operation`].
 //!
 //! ```
@@ -36,16 +35,19 @@ mod meaning;
 mod names;
 mod operation;
 mod program;
+mod windows;
 
 pub use action::Action;
 pub use aspects::{Aspects, aspects};
+pub use carrousel_rank::epoch;
 pub use carrousel_rank::{
     Call, Communicator, Kind, Members, Memory, Pattern, RankId, Source, Tag, TagSelector, mpi,
 };
-pub use carrousel_scenario::{BufferId, Received, RequestId, ValueError};
+pub use carrousel_scenario::{BufferId, Received, RequestId, ValueError, WindowId};
 pub use communicators::Group;
 pub use deferred::{Deferred, KnownReceive, KnownSend};
 pub use envelope::received;
 pub use names::Ordinal;
 pub use operation::{Buffer, Collective, Operation, Part, Receive, Send};
-pub use program::{Program, ProgramError, Statement, programs};
+pub use program::{Program, ProgramError, Statement, check_no_windows, programs};
+pub use windows::{Access, OwnAccess, Synchronization, WindowLayout, windows};

@@ -5,20 +5,30 @@ use crate::communicators::{Group, Groups};
 use crate::envelope::{pattern, selector, source, tag};
 use crate::names::Ordinal;
 use crate::operation::{Buffer, Collective, Operation, Part, Receive, Send};
-use carrousel_rank::Kind;
+use crate::windows::{access, own_access, synchronization};
+use carrousel_rank::{Kind, RankId};
 use carrousel_scenario as scenario;
 use carrousel_scenario::{BufferId, CommunicatorId, Op};
 
 /// The bytes by which a rank tells the others of a split whether it has a color, its color, and its key.
 const SPLIT_BYTES: u64 = 12;
 
-/// The action of a statement whose values are known, or are those of its outline; `None` if it has no meaning yet.
-/// `awaited` are the requests that it waits for, or tests.
+/// The requests and ranks that a statement names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Named<'a> {
+    /// The requests that it waits for, or tests.
+    pub(crate) awaited: &'a [Ordinal],
+    /// The group of its epoch.
+    pub(crate) group: &'a [RankId],
+}
+
+/// The action of a statement whose values are known, or are those of its outline; `None` if it is a statement with values
+/// that are not.
 pub(crate) fn meaning<'a>(
     op: &Op,
     on: CommunicatorId,
     groups: &Groups,
-    awaited: &'a [Ordinal],
+    named: Named<'a>,
 ) -> Option<Action<'a>> {
     let group = groups.of(on);
     let communicator = group.communicator;
@@ -26,8 +36,8 @@ pub(crate) fn meaning<'a>(
         operation: Operation::Collective(Collective { kind, communicator, root, len }),
         blocking: true,
     };
-    let send = |to, tag, len, synchronous, named| send(to, tag, len, (synchronous, named), group);
-    let receive = |from, tag, len, named| receive(from, tag, len, named, group);
+    let send = |to, tag, len, synchronous, buffer| send(to, tag, len, (synchronous, buffer), group);
+    let receive = |from, tag, len, buffer| receive(from, tag, len, buffer, group);
     Some(match *op {
         Op::Compute { ns } => Action::Compute { ns },
         Op::ReadBuf(buffer) => Action::Touch { buffer, write: false },
@@ -43,8 +53,8 @@ pub(crate) fn meaning<'a>(
             receive: receive(from, recv_tag, recv_size, None),
         },
         Op::Probe { from, tag } => Action::Probe(pattern(from, tag, group)),
-        Op::Wait(_) | Op::WaitAll => Action::Wait(awaited),
-        Op::Test(_) => Action::Test(awaited.first().copied()),
+        Op::Wait(_) | Op::WaitAll => Action::Wait(named.awaited),
+        Op::Test(_) => Action::Test(named.awaited.first().copied()),
         Op::Barrier { blocking } => {
             let barrier = Collective { kind: Kind::Barrier, communicator, root: 0, len: 0 };
             Action::Start { operation: Operation::Collective(barrier), blocking }
@@ -60,15 +70,13 @@ pub(crate) fn meaning<'a>(
             let made = made.map(|made| groups.of(made).communicator);
             Action::Split { tell, color, key, made }
         }
-        Op::Deferred(_)
-        | Op::Load { .. }
-        | Op::Store { .. }
-        | Op::Put { .. }
+        Op::Load { .. } | Op::Store { .. } => Action::TouchWindow(own_access(op)?),
+        Op::Put { .. }
         | Op::Get { .. }
         | Op::Accumulate { .. }
         | Op::FetchOp { .. }
-        | Op::CompareSwap { .. }
-        | Op::Fence { .. }
+        | Op::CompareSwap { .. } => Action::Access(access(op)?),
+        Op::Fence { .. }
         | Op::Start { .. }
         | Op::Complete { .. }
         | Op::Post { .. }
@@ -77,19 +85,20 @@ pub(crate) fn meaning<'a>(
         | Op::Unlock { .. }
         | Op::LockAll { .. }
         | Op::UnlockAll { .. }
-        | Op::Flush { .. } => return None,
+        | Op::Flush { .. } => Action::Synchronize(synchronization(op, named.group)?),
+        Op::Deferred(_) => return None,
     })
 }
 
-/// The action of a statement of a program, as [`meaning`]: all statements of a program have a meaning.
+/// The action of a statement of a program, as [`meaning`], whose values are known.
 pub(crate) fn meaning_in_program<'a>(
     op: &Op,
     on: CommunicatorId,
     groups: &Groups,
-    awaited: &'a [Ordinal],
+    named: Named<'a>,
 ) -> Action<'a> {
-    meaning(op, on, groups, awaited)
-        .unwrap_or_else(|| unreachable!("a program has statements with a meaning only"))
+    meaning(op, on, groups, named)
+        .unwrap_or_else(|| unreachable!("its values are known, or those of its outline"))
 }
 
 /// A message without bytes uses no buffer that another statement could see.

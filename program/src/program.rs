@@ -3,9 +3,10 @@
 use crate::action::Action;
 use crate::communicators::{Group, Groups, TooMany};
 use crate::deferred::Deferred;
-use crate::meaning::{meaning, meaning_in_program};
+use crate::meaning::{Named, meaning_in_program};
 use crate::names::{Names, Ordinal};
 use crate::operation::Operation;
+use crate::windows;
 use carrousel_collective::ShapeError;
 use carrousel_rank::{Communicator, Members, RankId};
 use carrousel_scenario as scenario;
@@ -17,9 +18,9 @@ use std::sync::Arc;
 /// The reason why a scenario has no programs: a statement that no driver can carry out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProgramError {
-    /// A statement without a meaning so far.
-    #[error("`{statement}` is not supported yet: so far only messages and collectives are")]
-    Unsupported {
+    /// A statement on a window, for a driver that has none.
+    #[error("`{statement}` cannot be carried out here yet: so far only messages and collectives can")]
+    Window {
         /// Its line, from 1.
         line: u32,
         /// Its keyword.
@@ -51,7 +52,7 @@ impl ProgramError {
     /// The line of the statement, from 1.
     pub fn line(&self) -> u32 {
         match *self {
-            Self::Unsupported { line, .. }
+            Self::Window { line, .. }
             | Self::TooManyCommunicators { line }
             | Self::TooManyBytes { line, .. } => line,
         }
@@ -71,8 +72,24 @@ pub struct Program {
     /// By statement: the end, in `awaited`, of the requests that it waits for or tests.
     awaited_until: Vec<u32>,
     awaited: Vec<Ordinal>,
+    /// By statement: the end, in `named`, of the ranks that it names as a group. Empty if none names any.
+    named_until: Vec<u32>,
+    named: Vec<RankId>,
     /// By request: the name that stands for its message. Empty if no statement uses messages.
     of_messages: Vec<Option<RequestId>>,
+}
+
+/// Refuses a scenario with statements on windows, for a driver that has none.
+///
+/// # Errors
+/// If there is such a statement: the first one.
+pub fn check_no_windows(scenario: &Scenario) -> Result<(), ProgramError> {
+    let mut steps = scenario.programs.iter().flat_map(|program| &program.steps);
+    let of_window = |step: &&scenario::Step| windows::is_of_window(step.op.outline());
+    match steps.find(of_window) {
+        Some(step) => Err(ProgramError::Window { line: step.line, statement: step.op.name() }),
+        None => Ok(()),
+    }
 }
 
 /// The program of each rank of a scenario. Ranks that share their text share their program.
@@ -102,11 +119,13 @@ impl Program {
         let mut started = Vec::with_capacity(statements + 1);
         let mut awaited_until = Vec::with_capacity(statements);
         let (mut awaited, mut asks) = (Vec::new(), false);
+        let (mut named, mut named_until) = (Vec::new(), Vec::with_capacity(statements));
         for step in &source.steps {
             started.push(names.started());
             let (line, statement) = (step.line, step.op.name());
-            let action = meaning(step.op.outline(), step.on, groups, &[]);
-            let action = action.ok_or(ProgramError::Unsupported { line, statement })?;
+            let action = meaning_in_program(step.op.outline(), step.on, groups, Named::default());
+            named.extend(windows::group(&step.op).iter().map(|rank| RankId(*rank)));
+            named_until.push(named.len() as u32);
             let members = &groups.of(step.on).members;
             for operation in action.operations() {
                 let (me, ranks) = (members.comm_rank(RankId(rank)).unwrap_or(0), members.len());
@@ -128,7 +147,15 @@ impl Program {
                 Action::Split { .. } => names.start_blocking(None, false),
                 Action::Probe(_) => names.unbind(step.bind),
                 Action::Wait(_) | Action::Test(_) => awaited.extend(names.awaited(&step.op)),
-                Action::Compute { .. } | Action::Touch { .. } => {}
+                Action::Synchronize(call) => match action.starts_request() {
+                    true => names.start(step.bind, false),
+                    // A name that is bound to a request which is complete from the beginning stands for none.
+                    false => names.start_blocking(step.bind.filter(|_| !call.blocking), false),
+                },
+                Action::Compute { .. }
+                | Action::Touch { .. }
+                | Action::Access(_)
+                | Action::TouchWindow(_) => {}
             }
             awaited_until.push(awaited.len() as u32);
             asks |= matches!(step.op, Op::Deferred(_));
@@ -137,7 +164,10 @@ impl Program {
         let of_messages = if asks { names.of_messages } else { Vec::new() };
         let (source, groups) = (Arc::clone(source), Arc::clone(groups));
         let own = groups.of_rank(rank);
-        Ok(Self { source, groups, own, started, awaited_until, awaited, of_messages })
+        if named.is_empty() {
+            named_until = Vec::new();
+        }
+        Ok(Self { source, groups, own, started, awaited_until, awaited, named_until, named, of_messages })
     }
 
     /// The communicators that the rank is in, by ascending number; that of all ranks is the first. Ranks that share
@@ -308,10 +338,17 @@ impl<'a> Statement<'a> {
         &self.program.source.steps[self.at]
     }
 
-    fn meaning_of(self, op: &Op) -> Action<'a> {
-        let until = &self.program.awaited_until;
+    /// The part of a list that belongs to this statement, where `until` has the ends of all parts; nothing if it has none.
+    fn part<T>(self, list: &'a [T], until: &[u32]) -> &'a [T] {
+        let Some(end) = until.get(self.at) else { return &[] };
         let from = self.at.checked_sub(1).map_or(0, |before| until[before]);
-        let awaited = &self.program.awaited[from as usize..until[self.at] as usize];
-        meaning_in_program(op, self.step().on, &self.program.groups, awaited)
+        &list[from as usize..*end as usize]
+    }
+
+    fn meaning_of(self, op: &Op) -> Action<'a> {
+        let Program { awaited, awaited_until, named, named_until, groups, .. } = self.program;
+        let named =
+            Named { awaited: self.part(awaited, awaited_until), group: self.part(named, named_until) };
+        meaning_in_program(op, self.step().on, groups, named)
     }
 }

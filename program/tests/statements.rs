@@ -1,8 +1,10 @@
 //! Every statement of the language that has a meaning, and the calls that it leads to.
 
+use carrousel_program::epoch::Flags;
 use carrousel_program::{
-    Action, Aspects, Buffer, BufferId, Call, Kind, Memory, Part, Program, ProgramError, RankId, Received,
-    RequestId, Source, aspects, mpi, programs,
+    Access, Action, Aspects, Buffer, BufferId, Call, Kind, Memory, OwnAccess, Part, Program, ProgramError,
+    RankId, Received, RequestId, Source, WindowId, WindowLayout, aspects, check_no_windows, mpi, programs,
+    windows,
 };
 use carrousel_rank::{Collective, Communicator, Pattern, Receive, Send};
 use carrousel_scenario::verb::{Holds, Verb};
@@ -274,8 +276,8 @@ fn what_no_driver_can_carry_out_is_refused_with_its_line() {
     assert!(misfit.to_string().ends_with("for each of 4 members are too many"), "{misfit}");
     let text = "ranks 2\nwindow w 64\nrank 0\n  fence w\n";
     let scenario = load("test.scn", text.as_bytes()).expect("it is right");
-    let error = programs(&scenario).expect_err("windows have no meaning yet");
-    assert_eq!(error, ProgramError::Unsupported { line: 4, statement: "fence" });
+    let error = check_no_windows(&scenario).expect_err("it has a window");
+    assert_eq!(error, ProgramError::Window { line: 4, statement: "fence" });
     assert_eq!(error.line(), 4);
 }
 
@@ -287,6 +289,98 @@ fn every_statement_without_a_window_is_in_the_tables() {
     let has_window = |verb: &Verb| verb.slots().iter().any(|slot| slot.holds == Holds::Window);
     let without = Verb::ALL.iter().filter(|verb| !has_window(verb)).map(|verb| verb.name());
     assert_eq!(known, without.collect());
+}
+
+/// The action of a statement of rank 1 on a window, in words.
+fn on_window(statement: &str) -> String {
+    let text = format!("ranks 4\nwindow v 8\nwindow w 64\nrank 1\n  {statement}\n");
+    let scenario =
+        load("test.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let programs = programs(&scenario).expect("all has a meaning");
+    match programs[1].statement(0).outline() {
+        Action::Access(access) => {
+            assert_eq!(access.window, WindowId(1));
+            let Access { kind, target, offset, len, buffer, .. } = access;
+            format!("{kind:?} {target:?} {offset} {len} {buffer:?} {}", access.writes_buffer())
+        }
+        Action::TouchWindow(OwnAccess { window: WindowId(1), offset, len, write }) => {
+            format!("own {offset} {len} {write}")
+        }
+        Action::Synchronize(call) => {
+            assert_eq!(call.window, WindowId(1));
+            let requests = programs[1].statement(0).requests().len();
+            assert_eq!(requests, 1, "{statement}");
+            format!("{:?} {} {}", call.call, call.blocking, call.is_born_complete())
+        }
+        other => panic!("{statement}: {other:?}"),
+    }
+}
+
+#[test]
+fn every_statement_on_a_window_has_its_call() {
+    let accesses = [
+        ("put w to 2 size 8 at 16 buf b", "Put RankId(2) 16 8 Named(BufferId(0)) false"),
+        ("put w to 2 size 0 buf b", "Put RankId(2) 0 0 Own(Outgoing) false"),
+        ("get w from me size 4", "Get RankId(1) 0 4 Own(Incoming) true"),
+        ("acc w to 0 size 16 at 8", "Accumulate RankId(0) 8 16 Own(Outgoing) false"),
+        ("fetch_op w at 3 at 8", "FetchAndOp RankId(3) 8 8 Own(Incoming) true"),
+        ("cas w at 3", "CompareAndSwap RankId(3) 0 8 Own(Incoming) true"),
+        ("load w at 8 size 4", "own 8 4 false"),
+        ("store w at 0 size 64", "own 0 64 true"),
+    ];
+    for (statement, expected) in accesses {
+        assert_eq!(on_window(statement), expected, "{statement}");
+    }
+    let flush = |target: &str, is_local| {
+        format!("FlushWithRequest(Flush {{ target: {target}, is_local: {is_local} }})")
+    };
+    let (one, all) = ("Some(RankId(2))", "None");
+    let synchronizations = [
+        ("fence w", "Fence".to_owned(), false),
+        ("start w to [2 0]", "Start([RankId(0), RankId(2)])".to_owned(), true),
+        ("complete w", "Complete".to_owned(), false),
+        ("post w from [me+1]", "Post([RankId(2)])".to_owned(), true),
+        ("wait_epoch w", "Wait".to_owned(), false),
+        ("lock w at 2 exclusive", "Lock { target: RankId(2), mode: Exclusive }".to_owned(), true),
+        ("lock w at 1 shared", "Lock { target: RankId(1), mode: Shared }".to_owned(), true),
+        ("unlock w at 2", "Unlock(RankId(2))".to_owned(), false),
+        ("lock_all w", "LockAll".to_owned(), true),
+        ("unlock_all w", "UnlockAll".to_owned(), false),
+        ("flush w at 2", flush(one, false), false),
+        ("flush_local w at 2", flush(one, true), false),
+        ("flush_all w", flush(all, false), false),
+        ("flush_local_all w", flush(all, true), false),
+    ];
+    for (statement, call, opens) in &synchronizations {
+        assert_eq!(on_window(statement), format!("{call} true {opens}"));
+        assert_eq!(on_window(&format!("i{statement}")), format!("{call} false {opens}"));
+    }
+    let verb = |statement: &str| statement.split(' ').next().unwrap_or_default().to_owned();
+    let named = accesses.iter().map(|(statement, _)| verb(statement));
+    let called = synchronizations.iter().map(|(statement, ..)| verb(statement));
+    let known: BTreeSet<String> = named.chain(called.flat_map(|verb| [format!("i{verb}"), verb])).collect();
+    let has_window = |verb: &&Verb| verb.slots().iter().any(|slot| slot.holds == Holds::Window);
+    let with: BTreeSet<String> =
+        Verb::ALL.iter().filter(has_window).map(|verb| verb.name().to_owned()).collect();
+    assert_eq!(known, with);
+}
+
+#[test]
+fn what_opens_an_epoch_leaves_no_request_to_wait_for() {
+    let text = "ranks 2\nwindow w 8\nrank 0\n  a = ilock w at 1 shared\n  b = iunlock w at 1\n  wait a\n  wait all\n";
+    let programs =
+        programs(&load("test.scn", text.as_bytes()).expect("it is right")).expect("all has a meaning");
+    let waits = [2, 3].map(|at| programs[0].statement(at).outline());
+    assert_eq!(waits, [Action::Wait(&[]), Action::Wait(&[1])]);
+}
+
+#[test]
+fn a_window_has_the_flags_that_are_set() {
+    let text = "ranks 2\nwindow v 8\nwindow w 64\noption w.access_after_exposure on\noption w.exposure_after_access off\n";
+    let scenario = load("test.scn", text.as_bytes()).expect("it is right");
+    let flags = Flags { access_after_exposure: true, ..Flags::default() };
+    let expected = [WindowLayout { len: 8, flags: Flags::default() }, WindowLayout { len: 64, flags }];
+    assert_eq!(windows(&scenario), expected);
 }
 
 #[test]

@@ -212,6 +212,9 @@ impl<'a> Runner<'a> {
                 self.keep(at, outgoing);
                 self.received_by_statement(at, buffer, named(receive.buffer), status)?;
             }
+            Action::Access(_) | Action::TouchWindow(_) | Action::Synchronize(_) => {
+                unreachable!("a scenario with windows is refused")
+            }
             Action::Probe(pattern) => {
                 let (from, tag) = (source(pattern.source, self.members(at)), selector(pattern.tag));
                 let status = self.timed(|on| on.probe(from, tag))?;

@@ -34,7 +34,7 @@ pub fn text(path: impl AsRef<Path>) -> String {
 /// # Panics
 /// When there are none.
 pub fn scenarios() -> Vec<PathBuf> {
-    let directories = ["tests/scenarios", "tests/scenarios/communicators"];
+    let directories = ["tests/scenarios", "tests/scenarios/communicators", "tests/scenarios/rma"];
     let of = |directory: &str| -> Vec<PathBuf> {
         let mut all: Vec<PathBuf> = fs::read_dir(root().join(directory))
             .expect("there is a directory of scenarios")

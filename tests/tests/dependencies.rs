@@ -11,7 +11,13 @@ const ALLOWED: [(&str, &[&str]); 29] = [
     ("carrousel-collective", &[]),
     (
         "carrousel-rank",
-        &["carrousel-matching", "carrousel-rendezvous", "carrousel-collective", "carrousel-wire"],
+        &[
+            "carrousel-matching",
+            "carrousel-rendezvous",
+            "carrousel-collective",
+            "carrousel-epoch",
+            "carrousel-wire",
+        ],
     ),
     ("carrousel-registration", &[]),
     ("carrousel-connection", &[]),

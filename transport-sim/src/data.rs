@@ -113,7 +113,11 @@ impl Data {
             Work::Take { kept, into, len, .. } => self.take(kept, into, len),
             Work::Copy { from, into, len } => self.copy(from, into, len),
             Work::Combine { request, from, into, len } => self.combine(request, from, into, len),
-            Work::Send { .. } | Work::Write { .. } | Work::Read { .. } | Work::Complete { .. } => {}
+            Work::Send { .. }
+            | Work::Write { .. }
+            | Work::Read { .. }
+            | Work::Window { .. }
+            | Work::Complete { .. } => {}
         }
     }
 

@@ -120,7 +120,7 @@ pub enum SimError {
 impl From<ProgramError> for SimError {
     fn from(error: ProgramError) -> Self {
         match error {
-            ProgramError::Unsupported { line, statement: what } => Self::Unsupported { line, what },
+            ProgramError::Window { line, statement: what } => Self::Unsupported { line, what },
             ProgramError::TooManyCommunicators { line } => Self::TooManyCommunicators { line },
             ProgramError::TooManyBytes { line, rank, misfit, .. } => {
                 Self::Refused { rank, line, error: misfit.into() }

@@ -57,7 +57,7 @@ pub use port::{Flight, Port};
 pub use report::{Count, Report, Statement, Statistics};
 pub use task::TaskFuture;
 
-use carrousel_program::programs;
+use carrousel_program::{check_no_windows, programs};
 use carrousel_rank::{Mirror, Options, Published};
 use carrousel_scenario::{OptionSetting, Scenario};
 use config::Classical;
@@ -79,6 +79,7 @@ pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError
     if !matches!(config.progress, Progress::None | Progress::Thread) {
         return Err(SimError::UnsupportedProgress(config.progress));
     }
+    check_no_windows(scenario)?;
     let programs = programs(scenario)?;
     let title = scenario.title.as_ref().unwrap_or(&scenario.file);
     let options = program::options(&scenario.options, config)?;

@@ -42,6 +42,9 @@ impl Action {
                     None => unreachable!("ranks that split tell each other how"),
                 }
             }
+            meaning::Action::Access(_)
+            | meaning::Action::TouchWindow(_)
+            | meaning::Action::Synchronize(_) => unreachable!("a scenario with windows is refused"),
             meaning::Action::Probe(pattern) => Self::Probe(pattern),
             meaning::Action::Wait(_) | meaning::Action::Test(_) => Self::Requests,
         }

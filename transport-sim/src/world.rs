@@ -303,6 +303,7 @@ impl<'a, P: Protocol> World<'a, P> {
                 let notice = notice.map(|packet| (context, packet));
                 self.network.post(rank, of, Load::ReadRequest { request, len, notice }, queue);
             }
+            Work::Window { .. } => unreachable!("programs with windows are refused"),
             Work::Complete { request, status } => {
                 if let (Some(Failure::Truncated { sent }), Driver::Script(_)) =
                     (status.failure, &process.driver)
@@ -446,6 +447,6 @@ fn cost(cpu: &Cpu, work: &Work) -> u64 {
         // A combination costs as much as a copy: it reads one more operand, and computes while it waits for the
         // operands.
         Work::Copy { len, .. } | Work::Combine { len, .. } => copy_ns(cpu, *len),
-        Work::Complete { .. } => 0,
+        Work::Window { .. } | Work::Complete { .. } => 0,
     }
 }

@@ -1,6 +1,7 @@
 //! Facts about a job that hold in every execution: which ends of which flows a rank may still use.
 
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
+use crate::window_facts::WindowFacts;
 use carrousel_rank::{
     ANNOUNCED_FROM, Call, Communicator, Context, Rank, RankId, Source, Speculation, Transfer, cost, mpi,
 };
@@ -14,6 +15,8 @@ pub(crate) struct Facts {
     writes_end_silently: bool,
     release: Release,
     may_exceed_window: bool,
+    /// Of its windows.
+    pub(crate) windows: WindowFacts,
     /// Ranks that may send a message without data to a receiver that is known only at run time.
     empty_to_any: Vec<u16>,
 }
@@ -120,7 +123,8 @@ impl Facts {
         let empty_to_any = empty_to.remove(&None).unwrap_or_default();
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
-        Self { ranks, writes_end_silently, release: P::RELEASE, may_exceed_window, empty_to_any }
+        let (windows, release) = (WindowFacts::new(job), P::RELEASE);
+        Self { ranks, writes_end_silently, release, may_exceed_window, windows, empty_to_any }
     }
 
     /// Whether the completion of a write concerns its request only: the notice travels behind the data, and the flow
@@ -212,6 +216,8 @@ impl RankFacts {
                 }
                 // The end of a claim, of which jobs are not reduced.
                 Act::ReceiveClaimed(_) | Act::Discard(_) => {}
+                // `WindowFacts` knows of these.
+                Act::Access(_) | Act::TouchWindow(_) => {}
                 Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) | Act::Define(_) => {}
             }
         }
@@ -254,7 +260,7 @@ impl RankFacts {
                 self.collectives.entry(communicator).or_default().push((pc, ordinal));
                 self.last_collective = Some(pc);
             }
-            Start::Later(_) => {}
+            Start::Synchronize(_) | Start::Later(_) => {}
         }
     }
 
@@ -296,7 +302,7 @@ fn last_crowded(program: &Program, job: &Job) -> Option<u16> {
     let is_posted = |ordinal: &Ordinal| match program.starts[usize::from(*ordinal)] {
         Start::Receive { .. } | Start::Collective { .. } => true,
         Start::Later(index) => !program.later[usize::from(index)].sends,
-        Start::Send { .. } => false,
+        Start::Send { .. } | Start::Synchronize(_) => false,
     };
     let mut posted: BTreeSet<Ordinal> = BTreeSet::new();
     let mut last = None;
@@ -350,6 +356,7 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
                 }
                 continue;
             }
+            Start::Synchronize(_) => continue,
             start => start.call(),
         };
         match call {

@@ -66,3 +66,5 @@ pub mod state;
 mod step;
 pub mod suite;
 pub mod violation;
+mod window_facts;
+pub mod windows;

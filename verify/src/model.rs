@@ -195,7 +195,7 @@ impl<P: Protocol> Model<P> {
                 Start::Send { to, .. } => proc.is_open(*request) && state.is_unmatched(message, to as u16),
                 // It may wait until all members have entered it (MPI-4.1, 6.14).
                 Start::Collective { .. } => proc.is_open(*request) && self.is_alone_in(state, rank, *request),
-                Start::Receive { .. } | Start::Later(_) => false,
+                Start::Receive { .. } | Start::Synchronize(_) | Start::Later(_) => false,
             }
         })
     }
@@ -276,7 +276,8 @@ impl<P: Protocol> Model<P> {
             Act::Start(ordinal) => {
                 push(Choice::Plain);
                 let start = self.next_start(state.job, rank, proc, *ordinal);
-                if let Call::Send(message) = start.call()
+                if matches!(start, Start::Send { .. })
+                    && let Call::Send(message) = start.call()
                     && proc.rank.could_write(&message)
                 {
                     push(Choice::Decline);
@@ -319,7 +320,8 @@ impl<P: Protocol> Model<P> {
             self.steps(state, rank, actions);
             self.announcements(state, rank, actions);
         }
-        actions.extend(state.network.heads().map(|(channel, _)| Action::Land(*channel)));
+        let free = state.network.heads().filter(|(channel, item)| state.network.is_free(*channel, item));
+        actions.extend(free.map(|(channel, _)| Action::Land(*channel)));
         if !self.settings.ordered {
             for channel in state.network.channels() {
                 let route_of = |place: usize| Action::Overtake { channel: channel[0].0, place };

@@ -1,6 +1,7 @@
 //! The network: packets, data and completions in flight, and the order in which they can come out.
 
 use crate::program::Ordinal;
+use carrousel_rank::epoch::{self, GrantWord, OperationId};
 use carrousel_rank::{Context, Direction, Handle, Packet};
 
 /// A message, named by its sender's rank and the ordinal of its send.
@@ -36,6 +37,14 @@ pub enum ChannelKind {
     Written,
     /// Data, then completion, of this rank's read from the peer, on behalf of the request at this position.
     Read(u32),
+    /// Data and packets of the peer in this window, in the order in which it has posted them.
+    Lane(u16),
+    /// What this rank reads from the peer in this window, plain or atomically.
+    Fetch(u16),
+    /// Completions of this rank's transfers to the peer in this window.
+    Moved(u16),
+    /// Grant words of this window that the peer writes.
+    Grants(u16),
 }
 
 impl From<Direction> for ChannelKind {
@@ -61,6 +70,28 @@ pub enum InFlight {
     Notice(Packet),
     /// A completion of this request.
     Completion(Handle),
+    /// A transfer of a window: in a lane until it is in the target's memory, or until what it fetches is at the origin.
+    Transfer(Moving),
+    /// The completion of a transfer.
+    Moved(OperationId),
+    /// A packet of a window.
+    OfEpoch {
+        /// The packet.
+        packet: epoch::Packet,
+        /// It leaves when all that its sender fetches from the receiver has come.
+        fenced: bool,
+    },
+    /// A grant word has this value now.
+    Granted(GrantWord, u64),
+}
+
+/// A transfer of a window under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Moving {
+    /// Its name in the library.
+    pub operation: OperationId,
+    /// Its name in the program of its origin.
+    pub access: u16,
 }
 
 impl InFlight {
@@ -69,7 +100,13 @@ impl InFlight {
         match *self {
             Self::Packet(_, message) => message,
             Self::Data(data, _) => Some(data.message),
-            Self::Read(..) | Self::Notice(_) | Self::Completion(_) => None,
+            Self::Read(..)
+            | Self::Notice(_)
+            | Self::Completion(_)
+            | Self::Transfer(_)
+            | Self::Moved(_)
+            | Self::OfEpoch { .. }
+            | Self::Granted(..) => None,
         }
     }
 
@@ -77,7 +114,13 @@ impl InFlight {
     pub fn packet(&self) -> Option<Packet> {
         match *self {
             Self::Packet(packet, _) | Self::Data(_, Some(packet)) | Self::Notice(packet) => Some(packet),
-            Self::Data(_, None) | Self::Read(..) | Self::Completion(_) => None,
+            Self::Data(_, None)
+            | Self::Read(..)
+            | Self::Completion(_)
+            | Self::Transfer(_)
+            | Self::Moved(_)
+            | Self::OfEpoch { .. }
+            | Self::Granted(..) => None,
         }
     }
 }
@@ -207,6 +250,38 @@ impl Network {
             channel.peer == rank && matches!(item, InFlight::Read(reading, _) if reading.send == send)
         };
         self.items.iter().any(is_it)
+    }
+
+    /// The transfers of a window to or from the memory of a rank, with the ranks that have begun them.
+    pub fn transfers(&self, window: u16, target: u16) -> impl Iterator<Item = (u16, Moving)> {
+        self.items.iter().filter_map(move |(channel, item)| match (item, channel.kind) {
+            (InFlight::Transfer(moving), ChannelKind::Lane(of)) if (of, channel.at) == (window, target) => {
+                Some((channel.peer, *moving))
+            }
+            (InFlight::Transfer(moving), ChannelKind::Fetch(of))
+                if (of, channel.peer) == (window, target) =>
+            {
+                Some((channel.at, *moving))
+            }
+            _ => None,
+        })
+    }
+
+    /// Whether the oldest item of a channel can come out: a fenced packet stays until all that its sender fetches from
+    /// the receiver has come.
+    pub fn is_free(&self, channel: Channel, item: &InFlight) -> bool {
+        match (item, channel.kind) {
+            (InFlight::OfEpoch { fenced: true, .. }, ChannelKind::Lane(window)) => {
+                let fetches = Channel {
+                    at: channel.peer,
+                    peer: channel.at,
+                    kind: ChannelKind::Fetch(window),
+                    ..channel
+                };
+                !self.has(fetches)
+            }
+            _ => true,
+        }
     }
 
     /// Puts an item in a channel.

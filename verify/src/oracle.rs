@@ -21,12 +21,15 @@ pub(crate) enum Expectation {
 
 /// In a state without successors: checks that all ranks have finished, and that no message is left.
 pub(crate) fn check_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
-    if !state.network.is_empty() || state.violations.iter().any(Violation::is_fatal) {
+    if !state.network.is_empty() || state.violations.iter().any(Violation::is_last) {
         return;
     }
     let goes_on = |me: usize| model.can_step(state, me as u16) && !model.counts_on_buffers(state, me as u16);
     if (0..state.procs.len()).any(goes_on) {
         return;
+    }
+    if let Some(kind) = model.facts(state.job).windows.groups_differ {
+        state.violations.push(Violation { check: Check::EpochUsage, kind });
     }
     let finished = |me: usize| model.is_finished(state, me as u16);
     if !(0..state.procs.len()).all(finished) {
@@ -76,7 +79,7 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
                         };
                         !partner.arrived.contains(&message) && !partner.open.iter().any(claims)
                     }
-                    Start::Later(_) => false,
+                    Start::Synchronize(_) | Start::Later(_) => false,
                     // It has its partners when all members have entered it, and agree on what it is.
                     start @ Start::Collective { communicator, .. } => {
                         let (facts, own) = (model.facts(state.job), model.program(state.job, at));
@@ -253,7 +256,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     _ => self.violates(Check::MatchingOrder, ViolationKind::Impossible { at: me, from: me }),
                 }
             }
-            Start::Later(_) => {}
+            Start::Synchronize(_) | Start::Later(_) => {}
             Start::Collective { .. } => {
                 if let Some(Failure::Truncated { .. }) = status.failure {
                     let kind = ViolationKind::TooLongInCollective { at: me, request: ordinal };

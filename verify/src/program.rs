@@ -4,7 +4,8 @@
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
 use carrousel_program as meaning;
-use carrousel_program::{Deferred, Group, Operation, Part, Received, received};
+use carrousel_program::epoch::{Call as EpochCall, Transfer, TransferKind};
+use carrousel_program::{Deferred, Group, Operation, OwnAccess, Part, Received, WindowLayout, received};
 use carrousel_rank::{
     Call, Communicator, Kind, Members, Memory, Options, RankId, Source, Tag, TagSelector, mpi,
 };
@@ -22,6 +23,8 @@ pub struct Job {
     pub ranks: Vec<Arc<Program>>,
     /// Options of the protocols.
     pub options: Options,
+    /// The windows of all ranks, by number.
+    pub windows: Vec<WindowLayout>,
 }
 
 /// What one rank does.
@@ -37,6 +40,10 @@ pub struct Program {
     pub keeps: BTreeMap<Ordinal, RequestId>,
     /// The communicators that it gets, by ascending number; that of all ranks is not among them.
     pub groups: Vec<Group>,
+    /// Its accesses to the memory of windows.
+    pub accesses: Vec<Access>,
+    /// Its calls on the epochs of windows.
+    pub synchronizations: Vec<Synchronization>,
     /// Names that no statement asks for any more after the step with this position; ascending.
     pub forgets: Vec<(u16, RequestId)>,
 }
@@ -79,6 +86,10 @@ pub enum Act {
     Discard(Ordinal),
     /// Cancel a receive.
     Cancel(Ordinal),
+    /// Access the memory of a window, at some rank: an index into [`Program::accesses`].
+    Access(u16),
+    /// The program itself reads or writes its own memory of a window.
+    TouchWindow(OwnAccess),
     /// The program itself uses a local buffer.
     Touch {
         /// Which.
@@ -142,8 +153,105 @@ pub enum Start {
         /// Bytes of a contribution.
         len: u64,
     },
+    /// Open, close or flush an epoch: an index into [`Program::synchronizations`].
+    Synchronize(u16),
     /// A send or a receive whose values are known only at run time: an index into [`Program::later`].
     Later(u16),
+}
+
+/// An access to the memory of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// The window.
+    pub window: u16,
+    /// What is moved; `local` is its index in [`Program::accesses`].
+    pub transfer: Transfer,
+    /// The local buffer.
+    pub buffer: Buffer,
+}
+
+impl Access {
+    /// Whether both can access a common byte of the same rank's memory, and one of them changes it, and not atomically.
+    pub fn conflicts_with(&self, other: &Self) -> bool {
+        let (this, that) = (self.transfer, other.transfer);
+        let is_same = self.window == other.window && this.target == that.target;
+        let writes = kind_writes(this.kind) || kind_writes(that.kind);
+        is_same
+            && writes
+            && !(is_atomic(this.kind) && is_atomic(that.kind))
+            && overlap((this.offset, this.len), (that.offset, that.len))
+    }
+
+    /// The same, with an access of the program to the memory of its own rank.
+    pub fn conflicts_with_own(&self, rank: u16, own: &OwnAccess) -> bool {
+        let this = self.transfer;
+        let is_same = u32::from(self.window) == own.window.0 && this.target == RankId(u32::from(rank));
+        let writes = kind_writes(this.kind) || own.write;
+        is_same && writes && overlap((this.offset, this.len), (own.offset, own.len))
+    }
+}
+
+fn kind_writes(kind: TransferKind) -> bool {
+    kind != TransferKind::Get
+}
+
+fn is_atomic(kind: TransferKind) -> bool {
+    !matches!(kind, TransferKind::Put | TransferKind::Get)
+}
+
+/// Whether two ranges, each a begin and a length, have a byte in common.
+fn overlap(one: (u64, u64), other: (u64, u64)) -> bool {
+    let ends_behind = |(begin, len): (u64, u64), at: u64| len > 0 && begin + len > at;
+    one.1 > 0 && other.1 > 0 && ends_behind(one, other.0) && ends_behind(other, one.0)
+}
+
+/// A call that opens, closes or flushes an epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Synchronization {
+    /// The window.
+    pub window: u16,
+    /// The call, with an empty group.
+    call: EpochCall<'static>,
+    /// The ranks that it names as a group.
+    group: Arc<[RankId]>,
+}
+
+impl Synchronization {
+    /// Takes a call of the program.
+    ///
+    /// # Panics
+    /// If it is a transfer.
+    pub fn new(call: &meaning::Synchronization<'_>) -> Self {
+        let group: &[RankId] = match call.call {
+            EpochCall::Start(group) | EpochCall::Post(group) => group,
+            _ => &[],
+        };
+        let bare = match call.call {
+            EpochCall::Start(_) => EpochCall::Start(&[]),
+            EpochCall::Post(_) => EpochCall::Post(&[]),
+            EpochCall::Complete => EpochCall::Complete,
+            EpochCall::Wait => EpochCall::Wait,
+            EpochCall::Test => EpochCall::Test,
+            EpochCall::Lock { target, mode } => EpochCall::Lock { target, mode },
+            EpochCall::Unlock(target) => EpochCall::Unlock(target),
+            EpochCall::LockAll => EpochCall::LockAll,
+            EpochCall::UnlockAll => EpochCall::UnlockAll,
+            EpochCall::Fence => EpochCall::Fence,
+            EpochCall::Flush(flush) => EpochCall::Flush(flush),
+            EpochCall::FlushWithRequest(flush) => EpochCall::FlushWithRequest(flush),
+            EpochCall::Transfer { .. } => unreachable!("a transfer synchronizes nothing"),
+        };
+        Self { window: call.window.0 as u16, call: bare, group: group.into() }
+    }
+
+    /// The call.
+    pub fn call(&self) -> EpochCall<'_> {
+        match self.call {
+            EpochCall::Start(_) => EpochCall::Start(&self.group),
+            EpochCall::Post(_) => EpochCall::Post(&self.group),
+            call => call,
+        }
+    }
 }
 
 /// A statement, or one of the two requests that a `sendrecv` starts.
@@ -225,6 +333,7 @@ impl Start {
             Self::Collective { kind, communicator, root, len } => {
                 meaning::Collective { kind, communicator, root, len }.call([memory(0); 3])
             }
+            Self::Synchronize(_) => unreachable!("a window has calls of its own"),
             Self::Later(_) => unreachable!("a call is made when its values are known"),
         }
     }
@@ -234,7 +343,7 @@ impl Start {
         match *self {
             Self::Send { buffer, .. } => Some((buffer, false)),
             Self::Receive { buffer, .. } => Some((buffer, true)),
-            Self::Collective { .. } | Self::Later(_) => None,
+            Self::Collective { .. } | Self::Synchronize(_) | Self::Later(_) => None,
         }
     }
 }
@@ -293,6 +402,7 @@ impl Program {
             Start::Send { communicator, .. }
             | Start::Receive { communicator, .. }
             | Start::Collective { communicator, .. } => communicator,
+            Start::Synchronize(_) => Communicator::WORLD,
             Start::Later(index) => self.later[usize::from(index)].deferred.communicator(),
         }
     }

@@ -18,6 +18,16 @@
 //!
 //! A flow here is all that one rank sends to another, in whatever communicators they are in together.
 //!
+//! Of windows, what comes out of the network commutes with nearly all: grants, completions and packets of different peers
+//! come to the same end in every order, and so do calls and arrivals, because what may not be done yet is done in the
+//! order of the calls. Conflicts are:
+//! - requests of different ranks for one lock, unless all are shared;
+//! - the end of a transfer with the beginning of another access that could race with it. To begin early and to end late
+//!   shows more races than the reverse, so only ends, and what the program does to its own memory, are in conflict;
+//! - all of a window that is both locked and exposed: its host goes by what comes first.
+//!
+//! In jobs with windows an action without conflicts is taken alone, and where there is none, all are taken.
+//!
 //! Everything else commutes: posting a receive with the arrival of a message (the match is the same),
 //! waiting, and arrivals of different flows. So does all that happens in a collective: its messages name their
 //! source, are received in the order in which they were sent and are never announced, so that each member comes
@@ -35,6 +45,7 @@ use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Act, Ordinal, Start};
 use crate::search::ViolationSite;
 use crate::state::State;
+use carrousel_rank::epoch::Packet;
 use carrousel_rank::{Protocol, Source};
 use std::cell::Cell;
 
@@ -76,6 +87,11 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     let view = View { model, state, facts: model.facts(state.job), far: false, work: &work };
     let far = View { far: true, ..view };
     if view.lone_action(actions) {
+        return;
+    }
+    if view.facts.windows.are_used {
+        // What conflicts with actions on windows is not followed any further.
+        model.all_actions(state, actions);
         return;
     }
     let mut best: Option<Vec<Action>> = None;
@@ -135,6 +151,10 @@ pub(crate) fn actions_towards<P: Protocol>(
     place: ViolationSite,
     actions: &mut Vec<Action>,
 ) {
+    if model.facts(state.job).windows.are_used {
+        model.all_actions(state, actions);
+        return;
+    }
     let work = Cell::new(WORK_MAX);
     let view = View { model, state, facts: model.facts(state.job), far: false, work: &work };
     let mut seeds = Vec::new();
@@ -213,6 +233,10 @@ impl<P: Protocol> View<'_, P> {
             _ if context.is_collective() => Node::Collective(at),
             ChannelKind::Back | ChannelKind::Written => Node::SendEnd(at, peer),
             ChannelKind::Forward | ChannelKind::Read(_) => self.receive_end(at, peer),
+            // Jobs with windows are not reduced.
+            ChannelKind::Lane(_) | ChannelKind::Fetch(_) | ChannelKind::Moved(_) | ChannelKind::Grants(_) => {
+                Node::Step(at)
+            }
         }
     }
 
@@ -228,7 +252,7 @@ impl<P: Protocol> View<'_, P> {
             Start::Receive { .. } => Node::ReceiveEnds(rank),
             Start::Collective { .. } => Node::Collective(rank),
             // It has not begun: the rank has to go on.
-            Start::Later(_) => Node::Step(rank),
+            Start::Synchronize(_) | Start::Later(_) => Node::Step(rank),
         }
     }
 
@@ -244,7 +268,11 @@ impl<P: Protocol> View<'_, P> {
                 return true;
             }
         }
-        let lone = self.state.network.heads().find(|(channel, item)| self.conflicts_nowhere(*channel, item));
+        let network = &self.state.network;
+        let is_lone = |channel: Channel, item: &InFlight| {
+            network.is_free(channel, item) && self.conflicts_nowhere(channel, item)
+        };
+        let lone = network.heads().find(|(channel, item)| is_lone(*channel, item));
         actions.extend(lone.map(|(channel, _)| Action::Land(*channel)));
         lone.is_some()
     }
@@ -261,6 +289,13 @@ impl<P: Protocol> View<'_, P> {
                     sought(program, proc, *what).is_some_and(|pattern| pattern.source == Source::Any);
                 is_wild.then_some(Node::ReceiveEnds(rank))
             }
+            Act::Access(access) => {
+                let window = program.accesses[usize::from(*access)].window;
+                self.facts.windows.is_mixed(window).then_some(Node::Step(rank))
+            }
+            Act::TouchWindow(_) => {
+                self.facts.windows.may_race_at(self.state, rank, self.pc(rank)).then_some(Node::Step(rank))
+            }
             Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) | Act::Define(_) => None,
             Act::Test(request)
             | Act::Claim(request)
@@ -273,6 +308,10 @@ impl<P: Protocol> View<'_, P> {
                 &self.state.procs[usize::from(rank)],
                 *ordinal,
             ) {
+                Start::Synchronize(call) => {
+                    let window = program.synchronizations[usize::from(call)].window;
+                    self.facts.windows.is_mixed(window).then_some(Node::Step(rank))
+                }
                 Start::Collective { .. } | Start::Later(_) => None,
                 Start::Send { to, .. } => {
                     self.facts.is_ordered(rank, to as u16).then_some(Node::SendEnd(rank, to as u16))
@@ -285,6 +324,25 @@ impl<P: Protocol> View<'_, P> {
                 Start::Receive { .. } => (self.model.is_portable() || self.facts.answers_some_posts(rank))
                     .then_some(Node::ReceiveEnds(rank)),
             },
+        }
+    }
+
+    /// Whether something that may happen conflicts with what comes out of the network for a window.
+    fn conflicts_in_window(&self, window: u16, channel: Channel, item: &InFlight) -> bool {
+        let windows = &self.facts.windows;
+        if windows.is_mixed(window) {
+            return true;
+        }
+        match item {
+            InFlight::Transfer(moving) => {
+                let origin =
+                    if channel.kind == ChannelKind::Fetch(window) { channel.at } else { channel.peer };
+                windows.may_race(self.state, origin, moving.access)
+            }
+            InFlight::OfEpoch { packet: Packet::LockRequest { .. }, .. } => {
+                windows.locks_race(self.state, window, channel.at, channel.peer)
+            }
+            _ => false,
         }
     }
 
@@ -302,6 +360,10 @@ impl<P: Protocol> View<'_, P> {
                 true
             }
             ChannelKind::Back | ChannelKind::Written => !self.facts.is_ordered(at, peer),
+            ChannelKind::Lane(window)
+            | ChannelKind::Fetch(window)
+            | ChannelKind::Moved(window)
+            | ChannelKind::Grants(window) => !self.conflicts_in_window(window, channel, item),
             ChannelKind::Forward | ChannelKind::Read(_) => {
                 !self.facts.is_ordered(peer, at) && !self.is_wild(at)
             }

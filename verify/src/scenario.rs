@@ -1,10 +1,13 @@
 //! From a scenario to a job: statements become acts, names become ordinals.
 
 use crate::later::later_of;
-use crate::program::{Act, Buffer, Job, Later, Ordinal, Program, Sought, Start, number_of};
+use crate::program::{
+    Access, Act, Buffer, Job, Later, Ordinal, Program, Sought, Start, Synchronization, number_of,
+};
 use carrousel_options::protocol;
 use carrousel_program as meaning;
-use carrousel_program::{Action, Operation, ProgramError, RequestId, programs};
+use carrousel_program::epoch::Transfer;
+use carrousel_program::{Action, Operation, ProgramError, RequestId, check_no_windows, programs, windows};
 use carrousel_rank::{Communicator, NO_WINDOW, Options, Speculation};
 use carrousel_scenario::Scenario;
 use std::collections::{HashMap, HashSet};
@@ -14,9 +17,17 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
-    /// A statement that the checker does not support yet.
-    #[error("`{statement}` cannot be explored yet: so far only messages and collectives can")]
+    /// A statement on a window under the weakest MPI, of which the checker knows messages and collectives only.
+    #[error("`{statement}` cannot be explored under every MPI yet: leave out `--portable`")]
     Statement {
+        /// Its line.
+        line: u32,
+        /// Its keyword.
+        statement: &'static str,
+    },
+    /// A statement on a window whose values are known only at run time.
+    #[error("`{statement}` on a window cannot be explored yet with `source(..)` or `tag(..)`")]
+    AsksInWindow {
         /// Its line.
         line: u32,
         /// Its keyword.
@@ -55,7 +66,7 @@ pub enum JobError {
 impl From<ProgramError> for JobError {
     fn from(error: ProgramError) -> Self {
         match error {
-            ProgramError::Unsupported { line, statement } => Self::Statement { line, statement },
+            ProgramError::Window { line, statement } => Self::Statement { line, statement },
             ProgramError::TooManyCommunicators { line } => Self::TooManyCommunicators { line },
             ProgramError::TooManyBytes { line, statement, ranks, .. } => {
                 Self::TooManyBytes { line, statement, ranks }
@@ -69,6 +80,7 @@ impl JobError {
     pub fn line(&self) -> Option<u32> {
         match self {
             Self::Statement { line, .. }
+            | Self::AsksInWindow { line, .. }
             | Self::TooManyCommunicators { line }
             | Self::TooManyBytes { line, .. } => Some(*line),
             _ => None,
@@ -100,19 +112,23 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     for (rank, source) in (0..).zip(programs(scenario)?) {
         let program = match compiled.get(&Arc::as_ptr(&source)) {
             Some(program) => Arc::clone(program),
-            None => Arc::new(compile(&source).ok_or(JobError::TooLong { rank })?),
+            None => Arc::new(compile(&source, rank)?),
         };
         compiled.insert(Arc::as_ptr(&source), Arc::clone(&program));
         ranks.push(program);
     }
-    Ok(Job { ranks, options })
+    if portable && !scenario.windows.is_empty() {
+        check_no_windows(scenario)?;
+    }
+    Ok(Job { ranks, options, windows: windows(scenario) })
 }
 
 /// By step: the names that stand for a message from then on, and the receives that they name; probes have no request.
 type Known = HashMap<u16, Vec<(Option<Ordinal>, RequestId)>>;
 
-/// A program in the checker's numbers; `None` if it has more requests, steps or buffers than there are numbers.
-fn compile(source: &meaning::Program) -> Option<Program> {
+/// A program in the checker's numbers; an error if it has more requests, steps or buffers than there are numbers, or a
+/// statement on a window whose values only an execution has.
+fn compile(source: &meaning::Program, rank: u32) -> Result<Program, JobError> {
     let groups = source.groups().iter().filter(|group| group.communicator != Communicator::WORLD);
     let mut program = Program { groups: groups.cloned().collect(), ..Program::default() };
     let mut known = Known::new();
@@ -124,7 +140,12 @@ fn compile(source: &meaning::Program) -> Option<Program> {
             let add = |deferred| program.add_later(Later { deferred, sends, own: next(buffers) });
             statement.deferred().map(add)
         };
-        match statement.outline() {
+        let action = statement.outline();
+        let of_window = matches!(action, Action::Access(_) | Action::TouchWindow(_) | Action::Synchronize(_));
+        if of_window && statement.is_deferred() {
+            return Err(JobError::AsksInWindow { line, statement: statement.keyword() });
+        }
+        match action {
             Action::Compute { .. } => {
                 if let Some(time) = later(&mut program, &mut buffers, false) {
                     program.act(line, Act::Compute(time));
@@ -143,6 +164,23 @@ fn compile(source: &meaning::Program) -> Option<Program> {
                     program.start(line, start);
                 }
                 if !action.starts_request() {
+                    wait(&mut program, &mut known, source, line, statement.requests());
+                }
+            }
+            Action::Access(access) => {
+                let buffer = number_of(access.buffer, || next(&mut buffers));
+                let at = program.accesses.len() as u16;
+                let meaning::Access { window, kind, target, offset, len, .. } = access;
+                let transfer = Transfer { target, kind, offset, len, local: u64::from(at) };
+                program.accesses.push(Access { window: window.0 as u16, transfer, buffer });
+                program.act(line, Act::Access(at));
+            }
+            Action::TouchWindow(access) => program.act(line, Act::TouchWindow(access)),
+            Action::Synchronize(call) => {
+                let at = program.synchronizations.len() as u16;
+                program.synchronizations.push(Synchronization::new(&call));
+                program.start(line, Start::Synchronize(at));
+                if call.blocking && !call.is_born_complete() {
                     wait(&mut program, &mut known, source, line, statement.requests());
                 }
             }
@@ -169,12 +207,13 @@ fn compile(source: &meaning::Program) -> Option<Program> {
             }
         }
         let most = usize::from(u16::MAX);
-        if program.steps.len() >= most || program.starts.len() >= most || buffers >= most {
-            return None;
+        let windows = program.accesses.len().max(program.synchronizations.len());
+        if program.steps.len().max(windows) >= most || program.starts.len() >= most || buffers >= most {
+            return Err(JobError::TooLong { rank });
         }
     }
     keep_what_is_asked_for(&mut program, known);
-    Some(program)
+    Ok(program)
 }
 
 /// The number of another buffer.

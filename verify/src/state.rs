@@ -3,6 +3,7 @@
 use crate::network::{InFlight, Message, Network};
 use crate::program::{Ordinal, Start};
 use crate::violation::Violation;
+use crate::windows::{OpenAccess, OpenEpoch};
 use carrousel_rank::{Handle, Kept, Packet, Protocol, Rank};
 use carrousel_scenario::{Received, RequestId};
 use smallvec::SmallVec;
@@ -87,6 +88,10 @@ pub struct Proc<P: Protocol> {
     pub arrived: SmallVec<[Message; 4]>,
     /// The message that each unexpected buffer of the library holds.
     pub kept: SmallVec<[(Kept, Message); 2]>,
+    /// The epochs that the program has open.
+    pub epochs: SmallVec<[OpenEpoch; 1]>,
+    /// The accesses whose local buffers are the library's.
+    pub accesses: SmallVec<[OpenAccess; 1]>,
     /// The message of each name, as long as a statement may ask for it.
     pub received: SmallVec<[(RequestId, Received); 1]>,
 }

@@ -14,6 +14,7 @@ use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
 use crate::state::{Hashed, Open, Proc, State};
 use crate::violation::ViolationKind;
+use crate::windows::check_exclusion;
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Read, Receive,
     ReceiveClaimed, Sink, Work, Write, collective_of,
@@ -23,7 +24,7 @@ use smallvec::SmallVec;
 
 /// Outputs of one input.
 #[derive(Default)]
-struct Outputs {
+pub(crate) struct Outputs {
     work: SmallVec<[Work; 4]>,
     decline: bool,
 }
@@ -63,6 +64,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         }
     });
     next.procs = procs;
+    check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, &mut next, me);
     next.forget_what_is_over();
     check_end(model, &mut next);
     next
@@ -74,13 +76,19 @@ pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
     let ranks = carrousel_rank::Job { ranks: programs.ranks.len() as u32 };
     let procs = (0..ranks.ranks)
         .map(|me| {
+            let mut rank = carrousel_rank::Rank::new(RankId(me), &ranks, &programs.options);
+            for window in &programs.windows {
+                rank.create_window(window.flags);
+            }
             Hashed::new(Proc {
                 pc: 0,
-                rank: carrousel_rank::Rank::new(RankId(me), &ranks, &programs.options),
+                rank,
                 open: SmallVec::new(),
                 waiting: SmallVec::new(),
                 arrived: SmallVec::new(),
                 kept: SmallVec::new(),
+                epochs: SmallVec::new(),
+                accesses: SmallVec::new(),
                 received: SmallVec::new(),
             })
         })
@@ -128,6 +136,8 @@ impl<P: Protocol> StepContext<'_, P> {
                     self.perform(proc, outputs, None, Expectation::Nothing);
                 }
             }
+            Act::Access(access) => self.access(proc, *access),
+            Act::TouchWindow(access) => self.touch_window(access),
             Act::Touch { buffer, write } => self.use_buffer(proc, *buffer, *write),
         }
         proc.pc += 1;
@@ -143,10 +153,13 @@ impl<P: Protocol> StepContext<'_, P> {
         {
             self.violates(Check::RequestLeak, ViolationKind::Leak { at: self.me, request: open.ordinal });
         }
+        if usize::from(proc.pc) == program.steps.len() {
+            self.check_epochs_closed(proc);
+        }
     }
 
     /// The program, or a request that it starts, uses a local buffer.
-    fn use_buffer(&mut self, proc: &Proc<P>, buffer: u16, write: bool) {
+    pub(crate) fn use_buffer(&mut self, proc: &Proc<P>, buffer: u16, write: bool) {
         let user = proc.open.iter().find_map(|open| {
             let (used, written) = self.start_of(self.me, open.ordinal).buffer()?;
             (used == buffer && (write || written)).then_some((open.ordinal, written))
@@ -154,6 +167,7 @@ impl<P: Protocol> StepContext<'_, P> {
         if let Some((request, written)) = user {
             self.violates(Check::BufferSafety, ViolationKind::BufferInUse { at: self.me, request, written });
         }
+        self.check_accesses_of(proc, buffer, write);
     }
 
     fn start(&mut self, proc: &mut Proc<P>, ordinal: Ordinal, choice: Choice) {
@@ -164,6 +178,10 @@ impl<P: Protocol> StepContext<'_, P> {
         }
         if let Some((buffer, write)) = start.buffer() {
             self.use_buffer(proc, buffer, write);
+        }
+        if let Start::Synchronize(call) = start {
+            self.synchronize(proc, ordinal, call);
+            return;
         }
         if self.model.is_portable() && matches!(start, Start::Collective { .. }) {
             // MPI's rule says when it may leave: a schedule of the library would wait for more ranks, and for others.
@@ -324,6 +342,9 @@ impl<P: Protocol> StepContext<'_, P> {
             }
             InFlight::Packet(packet, message) => self.packet(proc, from, channel.context, packet, message),
             InFlight::Notice(packet) => self.packet(proc, from, channel.context, packet, None),
+            InFlight::Transfer(_) | InFlight::Moved(_) | InFlight::OfEpoch { .. } | InFlight::Granted(..) => {
+                self.land_of_window(proc, channel, item);
+            }
         }
     }
 
@@ -376,7 +397,7 @@ impl<P: Protocol> StepContext<'_, P> {
     }
 
     /// Performs outputs in order. `subject` is the message whose send the input was about.
-    fn perform(
+    pub(crate) fn perform(
         &mut self,
         proc: &mut Proc<P>,
         outputs: Outputs,
@@ -385,6 +406,7 @@ impl<P: Protocol> StepContext<'_, P> {
     ) {
         let mut got = None;
         let mut taken = None;
+        let mut of_windows = SmallVec::<[_; 2]>::new();
         for work in outputs.work {
             match work {
                 Work::Send { to, context, packet, .. } => {
@@ -433,8 +455,12 @@ impl<P: Protocol> StepContext<'_, P> {
                     proc.kept.extend(proc.arrived.last().map(|message| (kept, *message)));
                 }
                 Work::Copy { .. } | Work::Combine { .. } => {}
+                Work::Window { window, work } => of_windows.push((window, work)),
                 Work::Complete { request, status } => self.completed(proc, request, &status, &mut got),
             }
+        }
+        for (window, work) in of_windows {
+            self.perform_of_window(proc, window, work);
         }
         if let Expectation::Match(expected) = expectation {
             let got = got.and_then(|handle| proc.by_handle(handle)).map(|open| open.ordinal);
@@ -475,6 +501,7 @@ impl<P: Protocol> StepContext<'_, P> {
 /// Releases a request that is complete, unless it is released already. The name of a receive stands for its message
 /// from now on.
 fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal) {
+    proc.accesses.retain(|access| !access.covered_by.contains(&ordinal));
     if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
         let Some(handle) = proc.open.remove(at).handle else { return };
         let released = proc.rank.release(handle);

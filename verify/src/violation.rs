@@ -2,7 +2,9 @@
 
 use crate::network::Message;
 use crate::program::Ordinal;
+use crate::windows::OpenEpoch;
 use carrousel_rank::Communicator;
+use carrousel_rank::epoch::EpochUsageError;
 use carrousel_scenario::Check;
 
 /// A violated check, with what has happened.
@@ -25,7 +27,13 @@ impl Violation {
                 | ViolationKind::CompleteTooEarly { .. }
                 | ViolationKind::Impossible { .. }
                 | ViolationKind::Abandoned { .. }
+                | ViolationKind::LockedTwice { .. }
         )
+    }
+
+    /// Whether what follows is not explored: the library broke a promise, or a rank makes a call that has no meaning.
+    pub fn is_last(&self) -> bool {
+        self.is_fatal() || matches!(self.kind, ViolationKind::EpochUsage { .. })
     }
 }
 
@@ -131,6 +139,63 @@ pub enum ViolationKind {
         at: u16,
         /// The request.
         request: Ordinal,
+    },
+    /// A call on a window that its epochs do not admit. The program is not followed any further.
+    EpochUsage {
+        /// At this rank.
+        at: u16,
+        /// What the library says.
+        error: EpochUsageError,
+    },
+    /// Memory was to be locked while its rank exposes it.
+    LockedWhileExposed {
+        /// At this rank.
+        at: u16,
+        /// By this one.
+        origin: u16,
+    },
+    /// The program ended with an open epoch.
+    EpochLeftOpen {
+        /// At this rank.
+        at: u16,
+        /// The epoch.
+        epoch: OpenEpoch,
+    },
+    /// One rank starts access epochs to another, which has not as many exposure epochs for it.
+    GroupsDiffer {
+        /// The origin.
+        origin: u16,
+        /// The target.
+        target: u16,
+        /// The window.
+        window: u16,
+    },
+    /// Two accesses to window memory of a rank that nothing orders.
+    Race {
+        /// At this rank.
+        at: u16,
+        /// The access that was under way: its rank, and its index there.
+        first: (u16, u16),
+        /// The other one; without an index, the statement of the program itself.
+        second: (u16, Option<u16>),
+    },
+    /// The program used a buffer that an access to a window was using.
+    BufferInAccess {
+        /// At this rank.
+        at: u16,
+        /// The access, by its index in the program.
+        access: u16,
+        /// The access writes the buffer; otherwise it reads it.
+        written: bool,
+    },
+    /// A lock was given while another rank held it.
+    LockedTwice {
+        /// At this rank.
+        at: u16,
+        /// To this one.
+        origin: u16,
+        /// While this one held it.
+        holder: u16,
     },
     /// The program ended with a message that nobody received.
     Unmatched {

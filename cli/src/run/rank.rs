@@ -12,7 +12,7 @@ use crate::status::Status as Ended;
 use crate::style::Style;
 use crate::verify::Drawing;
 use carrousel_options::Settings;
-use carrousel_program::{Program, ProgramError, programs};
+use carrousel_program::{Program, ProgramError, check_no_windows, programs};
 use carrousel_runner::{Done, FailedStatement, gather, run_scenario, site};
 use carrousel_scenario::Scenario;
 use carrousel_transport_sim::{Report, Statement};
@@ -26,8 +26,8 @@ pub(crate) fn is_one() -> bool {
 
 /// The programs of a scenario's ranks, or what can be said against running it, before anything is started.
 pub(super) fn programs_of(scenario: &Scenario, errors: Style) -> Result<Vec<Arc<Program>>, Failure> {
-    programs(scenario).map_err(|error| match error {
-        ProgramError::Unsupported { line, statement } => {
+    check_no_windows(scenario).and_then(|()| programs(scenario)).map_err(|error| match error {
+        ProgramError::Window { line, statement } => {
             input::at_line(scenario, line, format_args!("`{statement}` cannot be run yet"), errors)
         }
         ProgramError::TooManyCommunicators { line } | ProgramError::TooManyBytes { line, .. } => {

@@ -23,11 +23,13 @@ pub(super) fn timeline(programs: &[Arc<Program>], all: &[Vec<Done>], eager_thres
 /// The state of a rank in a statement. How long a call that may wait has waited is not known, so it counts as a whole.
 fn state(action: &Action<'_>) -> State {
     match action {
-        Action::Compute { .. } | Action::Touch { .. } => State::Computing,
-        Action::Test(_) | Action::Start { blocking: false, .. } => State::Library,
+        Action::Compute { .. } | Action::Touch { .. } | Action::TouchWindow(_) => State::Computing,
+        Action::Test(_) | Action::Start { blocking: false, .. } | Action::Access(_) => State::Library,
+        Action::Synchronize(call) if !call.blocking => State::Library,
         Action::Start { .. }
         | Action::Exchange { .. }
         | Action::Split { .. }
+        | Action::Synchronize(_)
         | Action::Probe(_)
         | Action::Wait(_) => State::Waiting,
     }

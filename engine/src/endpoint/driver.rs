@@ -145,6 +145,7 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
                 }
             }
             Work::Take { kept, into, len, .. } => resources.take(kept, into, len),
+            Work::Window { .. } => unreachable!("an endpoint makes no windows"),
             // The call that waits for the request asks the rank.
             Work::Complete { .. } => {}
             Work::Write { context, write, .. } => resources.write(context, write, transports),

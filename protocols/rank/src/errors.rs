@@ -1,6 +1,8 @@
 //! Errors, sorted by the one to blame: the application, the driver, or a peer.
 
+use crate::WindowIndex;
 use carrousel_collective::ShapeError;
+use carrousel_epoch::EpochUsageError;
 use carrousel_matching::{Communicator, Handle, RankId};
 use carrousel_rendezvous::Violation;
 
@@ -49,6 +51,12 @@ pub enum UsageError {
     /// `MPI_ERR_ROOT` or `MPI_ERR_COUNT`.
     #[error("the collective contradicts itself: {0}")]
     Collective(#[from] ShapeError),
+    /// `MPI_ERR_WIN`.
+    #[error("window {} does not exist here", .0.0)]
+    NoSuchWindow(WindowIndex),
+    /// `MPI_ERR_RMA_SYNC`, `MPI_ERR_GROUP` or `MPI_ERR_RANK`.
+    #[error(transparent)]
+    Window(#[from] EpochUsageError),
 }
 
 /// A peer's mistake: its packet is impossible, and was not acted upon.

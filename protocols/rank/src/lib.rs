@@ -4,7 +4,7 @@
 //! reports, and carries out what it asks for; the simulator does so in virtual time; the checker
 //! explores every order of the same calls and events over the same type.
 //!
-//! **Promises.** Point-to-point messages and collectives with MPI's semantics. No call or event blocks,
+//! **Promises.** Point-to-point messages, collectives and windows with MPI's semantics. No call or event blocks,
 //! allocates in steady state, or panics on what a peer sends: an impossible packet is a
 //! [`ProtocolError`] that names the peer.
 //! **Leaves to others.** The data (memory is named, never touched), the network, time, waiting.
@@ -40,10 +40,12 @@ mod options;
 mod rank;
 mod signature;
 mod status;
+mod windows;
 mod work;
 
 pub use calls::{Call, Collective, Event, Receive, ReceiveClaimed, Send, check_mpi_tag};
 pub use carrousel_collective::{Kind, Schedule, ShapeError};
+pub use carrousel_epoch as epoch;
 pub use carrousel_matching::{
     Communicator, Context, Envelope, Handle, Pattern, RankId, Source, Tag, TagSelector, mpi,
 };
@@ -62,4 +64,5 @@ pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
 pub use signature::Signature;
 pub use status::{Arrived, Failure, Status};
+pub use windows::{Called, WindowError, WindowIndex, WindowWork};
 pub use work::{Kept, Sink, Work};

@@ -3,10 +3,12 @@
 use crate::collectives::{Collectives, schedule};
 use crate::communicators::{Communicators, Members};
 use crate::messages::Messages;
+use crate::windows::{Called, WindowError, WindowIndex, Windows};
 use crate::{
     Arrived, Call, Collective, Event, Job, Options, ProtocolError, Receive, Schedule, Send, Sink, Status,
     UsageError,
 };
+use carrousel_epoch::{AllEpochRules, Flags, FlushPoint, Window};
 use carrousel_matching::{Communicator, Envelope, Handle, Pattern, RankId, Source, TagSelector};
 use carrousel_rendezvous::Protocol;
 
@@ -19,13 +21,15 @@ pub struct Rank<P: Protocol> {
     pub(crate) messages: Messages<P>,
     collectives: Collectives,
     communicators: Communicators,
+    windows: Windows,
 }
 
 impl<P: Protocol> Rank<P> {
     /// The process `me` of `job` before its first call.
     pub fn new(me: RankId, job: &Job, options: &Options) -> Self {
         let (messages, collectives) = (Messages::new(options), Collectives::default());
-        Self { messages, collectives, communicators: Communicators::new(me, job.ranks) }
+        let (communicators, windows) = (Communicators::new(me, job.ranks), Windows::default());
+        Self { messages, collectives, communicators, windows }
     }
 
     /// What it was made with.
@@ -40,7 +44,7 @@ impl<P: Protocol> Rank<P> {
     // Drivers know which call they make: inlined there, it needs not be put into memory and read again.
     #[inline(always)]
     pub fn call(&mut self, call: Call, out: &mut impl Sink) -> Result<Handle, UsageError> {
-        let Self { messages, collectives, communicators } = self;
+        let Self { messages, collectives, communicators, .. } = self;
         let request = match call {
             Call::Send(message) => {
                 communicators.check(Source::Rank(message.to))?;
@@ -154,11 +158,64 @@ impl<P: Protocol> Rank<P> {
 
     #[cold]
     fn lose(&mut self, peer: RankId, out: &mut impl Sink) {
-        let Self { messages, collectives, communicators } = self;
+        let Self { messages, collectives, communicators, windows } = self;
         communicators.lose(peer);
         messages.drop_offers_of(peer);
         collectives.give_up_with(peer, messages, communicators, out);
         messages.fail_with(peer, communicators, out);
+        windows.lose(peer, messages, out);
+    }
+
+    /// Makes a window, whose memory all ranks of the job can access. Each rank makes the same ones in the same order.
+    pub fn create_window(&mut self, flags: Flags) -> WindowIndex {
+        self.windows.create(self.communicators.me(), self.communicators.ranks(), flags)
+    }
+
+    /// The application calls on a window. None of these calls waits.
+    ///
+    /// # Errors
+    /// Usage errors, which change nothing.
+    pub fn call_window(
+        &mut self,
+        window: WindowIndex,
+        call: carrousel_epoch::Call<'_>,
+        out: &mut impl Sink,
+    ) -> Result<Called, UsageError> {
+        let called = self.windows.call(window, call, &mut self.messages, out);
+        self.check_invariants();
+        called
+    }
+
+    /// The transport reports what concerns a window: a packet, a grant, the completion of an operation.
+    ///
+    /// # Errors
+    /// When it cannot be; nothing of it was acted upon.
+    pub fn event_window(
+        &mut self,
+        window: WindowIndex,
+        event: carrousel_epoch::Event,
+        out: &mut impl Sink,
+    ) -> Result<(), WindowError> {
+        let done = self.windows.event(window, event, &mut self.messages, out);
+        self.check_invariants();
+        done
+    }
+
+    /// Whether a flush that has no request is over. A window that does not exist has nothing to flush.
+    ///
+    /// # Errors
+    /// When an operation that it covers has failed.
+    pub fn is_flushed(
+        &self,
+        window: WindowIndex,
+        flush: FlushPoint,
+    ) -> Result<bool, carrousel_epoch::Failure> {
+        self.windows.get(window).map_or(Ok(true), |window| window.is_flushed(flush))
+    }
+
+    /// A window, to look at.
+    pub fn window(&self, window: WindowIndex) -> Option<&Window<AllEpochRules>> {
+        self.windows.get(window)
     }
 
     /// Whether a request is over. False for one that does not exist.
@@ -334,6 +391,7 @@ impl<P: Protocol> Rank<P> {
         if cfg!(debug_assertions) {
             self.messages.check_invariants();
             self.collectives.check_invariants();
+            self.windows.check_invariants(&self.messages);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The outputs of a rank.
 
-use crate::Status;
+use crate::{Status, WindowIndex, WindowWork};
 use carrousel_matching::{Context, Handle, RankId};
 use carrousel_rendezvous::{Memory, Packet};
 use carrousel_wire::{Read, Write};
@@ -98,6 +98,13 @@ pub enum Work {
         into: Memory,
         /// Bytes, a whole number of elements.
         len: u64,
+    },
+    /// What a window asks for.
+    Window {
+        /// Which.
+        window: WindowIndex,
+        /// What.
+        work: WindowWork,
     },
     /// A request is complete.
     Complete {

@@ -33,6 +33,13 @@ pub(super) fn diagnosis(names: &Names<'_>, execution: &Execution, kind: Violatio
             ranks: Vec::new(),
         },
         ViolationKind::OutOfRange { at } => say.out_of_range(at),
+        ViolationKind::EpochUsage { at, error } => say.epoch_usage(at, &error.to_string()),
+        ViolationKind::LockedWhileExposed { at, origin } => say.locked_while_exposed(at, origin),
+        ViolationKind::EpochLeftOpen { at, epoch } => say.epoch_left_open(at, epoch),
+        ViolationKind::GroupsDiffer { origin, target, window } => say.groups_differ(origin, target, window),
+        ViolationKind::Race { at, first, second } => say.race(at, first, second),
+        ViolationKind::LockedTwice { at, origin, holder } => say.locked_twice(at, origin, holder),
+        ViolationKind::BufferInAccess { at, access, written } => say.buffer_in_access(at, access, written),
         ViolationKind::Abandoned { at, request } => say.abandoned(at, request),
         ViolationKind::WrongReceive { at, message, should, got } => {
             say.wrong_receive(at, message, should, got)
@@ -55,9 +62,10 @@ pub(super) fn diagnosis(names: &Names<'_>, execution: &Execution, kind: Violatio
     }
 }
 
-struct Diagnoser<'a> {
-    names: &'a Names<'a>,
-    execution: &'a Execution,
+/// Finds the words.
+pub(super) struct Diagnoser<'a> {
+    pub(super) names: &'a Names<'a>,
+    pub(super) execution: &'a Execution,
 }
 
 impl Diagnoser<'_> {

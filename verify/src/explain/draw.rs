@@ -3,6 +3,7 @@
 use super::diagnosis::Diagnosis;
 use super::execution::{ExecutedStep, Execution, Sent, SentId};
 use super::names::Names;
+use super::of_windows;
 use super::stuck::Deadlock;
 use crate::action::{Action, Choice};
 use crate::chart::{Arrow, ArrowKind, Chart, ChartRow, LaneEnd};
@@ -91,7 +92,7 @@ impl Pen<'_> {
     fn arrow(&mut self, id: SentId, row: usize) -> Option<usize> {
         let sent = &self.execution.sent[id];
         // A write or read is drawn as its data. Its completion stays within a rank.
-        if matches!(sent.item, InFlight::Completion(_)) {
+        if matches!(sent.item, InFlight::Completion(_) | InFlight::Moved(_)) {
             return None;
         }
         // An item that arrives at a step that is left out would look as if it never arrived.
@@ -117,6 +118,17 @@ impl Pen<'_> {
                 sent.message.map_or("data".to_owned(), |sent| format!("data {}", message(sent))),
                 ArrowKind::Data,
             ),
+            InFlight::Transfer(moving) => {
+                let origin = match sent.channel.kind {
+                    ChannelKind::Fetch(_) => sent.channel.at,
+                    _ => sent.channel.peer,
+                };
+                (self.names.access(origin, moving.access), ArrowKind::Data)
+            }
+            InFlight::Moved(_) => ("complete".to_owned(), ArrowKind::Control),
+            InFlight::OfEpoch { .. } | InFlight::Granted(..) => {
+                (of_windows::packet_name(&sent.item).unwrap_or_default().to_owned(), ArrowKind::Control)
+            }
             InFlight::Packet(packet, _) | InFlight::Notice(packet)
                 if sent.channel.context.is_collective() =>
             {
@@ -159,6 +171,7 @@ impl Pen<'_> {
                     parts.push(match (sent.item, sent.channel.kind) {
                         (InFlight::Completion(_), ChannelKind::Written) => "write complete".to_owned(),
                         (InFlight::Completion(_), _) => "read complete".to_owned(),
+                        (InFlight::Moved(_), _) => "transfer complete".to_owned(),
                         _ => format!("{} from rank {}", self.label(sent).0, sent.channel.peer),
                     });
                 }

@@ -191,7 +191,12 @@ impl Execution {
                 Packet::Ats { send } | Packet::RtsAck { send } | Packet::Cts { send, .. },
                 _,
             ) => theirs(send),
-            InFlight::Packet(..) | InFlight::Notice(_) => None,
+            InFlight::Packet(..)
+            | InFlight::Notice(_)
+            | InFlight::Transfer(_)
+            | InFlight::Moved(_)
+            | InFlight::OfEpoch { .. }
+            | InFlight::Granted(..) => None,
             // A read moves the message that its receive has just got, a write the rank's own.
             InFlight::Read(..) => matched.map(|(_, message)| message),
             InFlight::Completion(request) if channel.kind == ChannelKind::Written => own(request),

@@ -2,6 +2,7 @@
 
 use super::execution::{ExecutedStep, Sent};
 use super::narrator::Narrator;
+use super::of_windows;
 use crate::action::Action;
 use crate::network::InFlight;
 use crate::program::{Act, Ordinal, Sought, Start};
@@ -54,8 +55,15 @@ impl Narrator<'_> {
                 let kind = match landed.map(|sent| sent.item) {
                     Some(InFlight::Data(..)) => StepKind::Data,
                     Some(InFlight::Read(..)) => StepKind::Read,
-                    Some(InFlight::Completion(_)) => StepKind::Completion,
-                    Some(InFlight::Packet(..) | InFlight::Notice(_)) | None => StepKind::Packet,
+                    Some(InFlight::Transfer(_)) => StepKind::Data,
+                    Some(InFlight::Completion(_) | InFlight::Moved(_)) => StepKind::Completion,
+                    Some(
+                        InFlight::Packet(..)
+                        | InFlight::Notice(_)
+                        | InFlight::OfEpoch { .. }
+                        | InFlight::Granted(..),
+                    )
+                    | None => StepKind::Packet,
                 };
                 StepReport { kind, ..network }
             }
@@ -65,7 +73,9 @@ impl Narrator<'_> {
     /// The packets and data that leave in a step. A read that the adapter begins is not among them.
     fn sends(&self, step: &ExecutedStep) -> Vec<SentReport> {
         let all = step.sent.iter().map(|id| &self.execution.sent[*id]);
-        let leaves = |sent: &&Sent| !matches!(sent.item, InFlight::Completion(_) | InFlight::Read(..));
+        let leaves = |sent: &&Sent| {
+            !matches!(sent.item, InFlight::Completion(_) | InFlight::Moved(_) | InFlight::Read(..))
+        };
         let report =
             |sent: &Sent| Some(SentReport { packet: carried(&sent.item)?, to: u32::from(sent.channel.at) });
         all.filter(leaves).filter_map(report).collect()
@@ -120,7 +130,15 @@ impl Narrator<'_> {
                 _ => None,
             },
             Act::Probe { sought: Sought::Known(_, Source::Rank(from), _), .. } => Some(from.0),
-            Act::Probe { .. } | Act::Compute(_) | Act::Touch { .. } | Act::Define(_) => None,
+            Act::Access(access) => {
+                let access = self.names.program(rank)?.accesses.get(usize::from(*access))?;
+                Some(access.transfer.target.0)
+            }
+            Act::Probe { .. }
+            | Act::Compute(_)
+            | Act::Touch { .. }
+            | Act::TouchWindow(_)
+            | Act::Define(_) => None,
         }
     }
 }
@@ -130,7 +148,9 @@ fn carried(item: &InFlight) -> Option<&'static str> {
     match item {
         InFlight::Packet(packet, _) | InFlight::Notice(packet) => Some(plain(packet)),
         InFlight::Data(_, notice) | InFlight::Read(_, notice) => Some(notice.as_ref().map_or(DATA, plain)),
-        InFlight::Completion(_) => None,
+        InFlight::Transfer(_) => Some(DATA),
+        InFlight::OfEpoch { .. } | InFlight::Granted(..) => of_windows::packet_name(item),
+        InFlight::Completion(_) | InFlight::Moved(_) => None,
     }
 }
 

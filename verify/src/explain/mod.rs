@@ -6,11 +6,13 @@
 //! `stuck` for deadlocks). Of a long path only the causal past of the violation is kept (`past`).
 
 mod diagnosis;
+mod diagnosis_of_windows;
 mod draw;
 mod execution;
 mod fields;
 mod names;
 mod narrator;
+mod of_windows;
 mod past;
 mod situation;
 mod stuck;

@@ -4,6 +4,7 @@ use crate::later::fault;
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start, Step};
 use crate::state::{Hashed, Proc, State};
+use carrousel_rank::epoch::Call;
 use carrousel_rank::{Communicator, Kind, Protocol, Source, TagSelector, mpi};
 use carrousel_scenario::{Op, Received, RequestId, Scenario, units};
 use std::collections::HashMap;
@@ -57,6 +58,11 @@ impl<'a> Names<'a> {
         let name = program.and_then(|program| program.requests.get(name.0 as usize));
         let name = name.map_or("it", |name| name);
         format!("`source({name})` is {}, `tag({name})` is {}", message.source, message.tag)
+    }
+
+    /// The name of a window.
+    pub(super) fn window_name(&self, window: u16) -> Option<&str> {
+        Some(self.source?.windows.get(usize::from(window))?.name.as_str())
     }
 
     /// The program of a rank.
@@ -173,6 +179,9 @@ impl<'a> Names<'a> {
             Some(Start::Send { .. }) => "send",
             Some(Start::Receive { .. }) => "receive",
             Some(Start::Collective { kind, .. }) => self.kind(rank, ordinal, *kind),
+            Some(Start::Synchronize(_)) => {
+                self.synchronization(rank, ordinal).map_or("request", |(_, call)| call_name(call))
+            }
             Some(Start::Later(_)) | None => "request",
         };
         self.with_tag(kind, rank, ordinal)
@@ -277,6 +286,11 @@ impl<'a> Names<'a> {
             Act::ReceiveClaimed(ordinal) => format!("receive claimed {}", self.short(rank, *ordinal)),
             Act::Discard(ordinal) => format!("discard {}", self.short(rank, *ordinal)),
             Act::Cancel(ordinal) => format!("cancel {}", self.short(rank, *ordinal)),
+            Act::Access(access) => self.access(rank, *access),
+            Act::TouchWindow(own) => {
+                let verb = if own.write { "store" } else { "load" };
+                format!("{verb} {} at {} size {}", own.window.0, own.offset, units::size(own.len))
+            }
             Act::Touch { buffer, write } => {
                 format!("{} buf {}", if *write { "write" } else { "read" }, self.buffer(rank, *buffer))
             }
@@ -349,7 +363,7 @@ fn spell_start(start: &Start) -> String {
         }
         Start::Collective { kind: Kind::Barrier, .. } => "ibarrier".to_owned(),
         // It has not begun.
-        Start::Later(_) => "request".to_owned(),
+        Start::Later(_) | Start::Synchronize(_) => "request".to_owned(),
         Start::Collective { kind, root, len, .. } => {
             let rooted = matches!(kind, Kind::Broadcast | Kind::Reduce | Kind::Gather);
             let root = if rooted { format!(" root {root}") } else { String::new() };
@@ -370,6 +384,23 @@ fn tag_text(tag: TagSelector) -> String {
         mpi::ANY_TAG => "any".to_owned(),
         _ if tag.is_exact() => tag.tag().0.to_string(),
         _ => format!("{} ignoring {:#b}", tag.tag().0, tag.ignore()),
+    }
+}
+
+/// The form of a call on epochs that starts a request.
+fn call_name(call: Call<'_>) -> &'static str {
+    match call {
+        Call::Post(_) => "post",
+        Call::Wait | Call::Test => "wait_epoch",
+        Call::Start(_) => "start",
+        Call::Complete => "complete",
+        Call::Lock { .. } => "lock",
+        Call::Unlock(_) => "unlock",
+        Call::LockAll => "lock_all",
+        Call::UnlockAll => "unlock_all",
+        Call::Fence => "fence",
+        Call::Transfer { .. } => "access",
+        Call::Flush(_) | Call::FlushWithRequest(_) => "flush",
     }
 }
 

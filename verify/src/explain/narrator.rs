@@ -2,10 +2,12 @@
 
 use super::execution::{ExecutedStep, Execution, Sent, SentId};
 use super::names::{Names, list};
+use super::of_windows;
 use crate::action::{Action, Choice};
 use crate::network::{ChannelKind, InFlight, Reading};
 use crate::program::{Act, Ordinal};
 use crate::report::StepReport;
+use carrousel_rank::epoch::{self, GrantWord};
 use carrousel_rank::{Handle, Packet, RtrId};
 
 /// Tells steps.
@@ -48,6 +50,12 @@ impl Narrator<'_> {
                 ChannelKind::Read(_) => format!("the report to rank {at} that {} is there", data()),
                 _ => format!("the report to rank {at} that its {} is written", self.own(at, request)),
             },
+            InFlight::Transfer(_) | InFlight::Moved(_) | InFlight::OfEpoch { .. } | InFlight::Granted(..) => {
+                format!(
+                    "{} to rank {at}",
+                    of_windows::in_flight(self.names, &sent.item, at, sent.channel.peer)
+                )
+            }
         }
     }
 
@@ -75,7 +83,10 @@ impl Narrator<'_> {
             Some(Act::Claim(_)) => deeds.push("claims a message".to_owned()),
             Some(Act::ReceiveClaimed(_) | Act::Discard(_)) => {}
             Some(Act::Define(_)) => deeds.push("has its communicator".to_owned()),
-            Some(Act::Cancel(_) | Act::Touch { .. } | Act::Compute(_)) | None => {}
+            Some(
+                Act::Cancel(_) | Act::Access(_) | Act::TouchWindow(_) | Act::Touch { .. } | Act::Compute(_),
+            )
+            | None => {}
         }
         if let (Some(last), false) = (deeds.last_mut(), step.learnt.is_empty()) {
             let known = step.learnt.iter().map(|message| self.names.message_known(rank, *message));
@@ -131,6 +142,17 @@ impl Narrator<'_> {
                     format!(": rank {at} "),
                 )
             }
+            InFlight::Moved(_) => {
+                deeds.insert(0, format!("sees that a transfer to rank {} is complete", sent.channel.peer));
+                (String::new(), format!("rank {at} "))
+            }
+            InFlight::Transfer(_) | InFlight::OfEpoch { .. } | InFlight::Granted(..) => {
+                let what = of_windows::in_flight(self.names, &sent.item, at, sent.channel.peer);
+                let memory =
+                    if matches!(sent.channel.kind, ChannelKind::Lane(_)) { "memory of " } else { "" };
+                let memory = if matches!(sent.item, InFlight::Transfer(_)) { memory } else { "" };
+                (format!("{what} reaches {memory}rank {at}"), ", which ".to_owned())
+            }
             InFlight::Packet(packet, _) | InFlight::Notice(packet) => {
                 let late =
                     if matches!(step.action, Action::Overtake { .. }) { " before older packets" } else { "" };
@@ -159,7 +181,12 @@ impl Narrator<'_> {
             InFlight::Data(data, _) => self.execution.ordinal(step.at, data.receive),
             InFlight::Packet(Packet::Atp { receive }, _) => self.execution.ordinal(step.at, receive),
             InFlight::Packet(Packet::Ats { .. }, _) => sent.message.map(|message| message.send),
-            InFlight::Packet(..) | InFlight::Notice(_) => None,
+            InFlight::Packet(..)
+            | InFlight::Notice(_)
+            | InFlight::Transfer(_)
+            | InFlight::Moved(_)
+            | InFlight::OfEpoch { .. }
+            | InFlight::Granted(..) => None,
         }
     }
 
@@ -247,7 +274,25 @@ impl Narrator<'_> {
         let sent = &self.execution.sent[id];
         let to = sent.channel.at;
         let deed = match sent.item {
-            InFlight::Completion(_) => return None,
+            InFlight::Completion(_) | InFlight::Moved(_) => return None,
+            InFlight::Transfer(moving) => match sent.channel.kind {
+                ChannelKind::Fetch(_) => {
+                    format!("fetches the data of its {}", self.names.access(step.at, moving.access))
+                }
+                _ => format!(
+                    "sends the data of its {} to rank {to}",
+                    self.names.access(step.at, moving.access)
+                ),
+            },
+            InFlight::Granted(word, _) => match word {
+                GrantWord::Exposures => format!("grants rank {to} access"),
+                GrantWord::Locks => format!("grants rank {to} the lock"),
+            },
+            InFlight::OfEpoch { packet, .. } => match packet {
+                epoch::Packet::Done { .. } => format!("sends DONE to rank {to}"),
+                epoch::Packet::LockRequest { .. } => format!("requests the lock of rank {to}"),
+                epoch::Packet::LockRelease { .. } => format!("releases the lock of rank {to}"),
+            },
             InFlight::Read(Reading { request, .. }, _) => {
                 let receive = self.execution.ordinal(step.at, request)?;
                 if step.pc.is_some() {

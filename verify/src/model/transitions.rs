@@ -71,7 +71,7 @@ impl<P: Protocol> stateright::Model for Model<P> {
 
     fn actions(&self, state: &Self::State, actions: &mut Vec<Self::Action>) {
         let expanded = self.shared.expanded.fetch_add(1, Ordering::Relaxed);
-        if self.shared.stop.load(Ordering::Relaxed) || state.violations.iter().any(Violation::is_fatal) {
+        if self.shared.stop.load(Ordering::Relaxed) || state.violations.iter().any(Violation::is_last) {
             return;
         }
         if self.focus.is_some_and(|focus| expanded >= focus.most)

@@ -193,7 +193,7 @@ impl<P: Protocol> View<'_, P> {
                         Start::Send { to, .. } => flow == Flow::To(to as u16),
                         Start::Receive { from: Source::Rank(from), .. } => flow == Flow::From(from.0 as u16),
                         Start::Receive { .. } => flow == Flow::From(peer),
-                        Start::Collective { .. } => false,
+                        Start::Collective { .. } | Start::Synchronize(_) => false,
                     };
                     if concerned {
                         break;
@@ -218,7 +218,13 @@ impl<P: Protocol> View<'_, P> {
                 }
                 // A cancelled request completes without any arrival.
                 Act::Claim(_) | Act::ReceiveClaimed(_) | Act::Discard(_) | Act::Cancel(_) => break,
-                Act::Test(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) | Act::Define(_) => {}
+                Act::Test(_)
+                | Act::Probe { .. }
+                | Act::Touch { .. }
+                | Act::Access(_)
+                | Act::TouchWindow(_)
+                | Act::Compute(_)
+                | Act::Define(_) => {}
             }
         }
         found.unwrap_or(Node::Step(rank))

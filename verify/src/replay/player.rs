@@ -462,6 +462,7 @@ impl Player {
                 | Work::Take { .. }
                 | Work::Copy { .. }
                 | Work::Combine { .. }
+                | Work::Window { .. }
                 | Work::Complete { .. } => {}
             }
         }

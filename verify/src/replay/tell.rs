@@ -139,6 +139,8 @@ pub(super) fn operation(kind: ChannelKind) -> &'static str {
     match kind {
         ChannelKind::Written => "write",
         ChannelKind::Read(_) => "read",
+        ChannelKind::Lane(_) | ChannelKind::Fetch(_) | ChannelKind::Moved(_) => "transfer",
+        ChannelKind::Grants(_) => "grant",
         ChannelKind::Forward | ChannelKind::Back => "packet",
     }
 }

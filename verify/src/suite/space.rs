@@ -235,7 +235,8 @@ pub(super) fn options() -> Options {
 
 /// The job of a program.
 pub(super) fn job(words: &Words) -> Job {
-    Job { ranks: words.iter().map(|words| Arc::new(program(words))).collect(), options: options() }
+    let ranks = words.iter().map(|words| Arc::new(program(words))).collect();
+    Job { ranks, options: options(), windows: Vec::new() }
 }
 
 fn program(words: &[Word]) -> Program {

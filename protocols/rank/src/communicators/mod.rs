@@ -34,6 +34,11 @@ impl Communicators {
         self.me
     }
 
+    /// How many ranks the job has.
+    pub(crate) fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
     /// Whether there is such a rank. Apart from what is done with them: that returns a name only, which
     /// needs no memory, see the comment at [`crate::Rank::call`].
     #[inline(always)]

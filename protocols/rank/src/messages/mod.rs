@@ -139,6 +139,7 @@ impl<P: Protocol> Messages<P> {
             State::Reading { .. } => "matched, and being read from the sender",
             State::Filling { .. } => "matched, and being written by the sender",
             State::Collective => "under way; other members have not come as far",
+            State::OfWindow => "under way; its epoch waits for other ranks, or for data",
             State::Complete(_) => "complete",
         })
     }
@@ -159,9 +160,11 @@ impl<P: Protocol> Messages<P> {
                 | State::Writing { context, .. }
                 | State::Reading { context, .. } => own(*context),
                 State::Claimed(claimed) => own(claimed.envelope.context),
-                State::Filling { .. } | State::Posted { .. } | State::Collective | State::Complete(_) => {
-                    false
-                }
+                State::Filling { .. }
+                | State::Posted { .. }
+                | State::Collective
+                | State::OfWindow
+                | State::Complete(_) => false,
             })
     }
 
@@ -176,6 +179,11 @@ impl<P: Protocol> Messages<P> {
     /// The request of a collective begins; how far that is, its owner knows.
     pub(crate) fn open_collective(&mut self) -> Handle {
         self.requests.open(State::Collective)
+    }
+
+    /// The request of a window begins; how far that is, the window knows.
+    pub(crate) fn open_of_window(&mut self) -> Handle {
+        self.requests.open(State::OfWindow)
     }
 
     pub(crate) fn complete(&mut self, request: Handle, status: Status, out: &mut impl Sink) {

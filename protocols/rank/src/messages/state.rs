@@ -22,6 +22,8 @@ pub(super) enum State {
     Filling { from: RankId, status: Status },
     /// A collective; how far it is stands with those that are active.
     Collective,
+    /// An epoch that was closed, a flush or an operation of a window, which knows the rest.
+    OfWindow,
     /// Over; the application has not released it.
     Complete(Status),
 }
@@ -32,7 +34,11 @@ impl State {
         match self {
             Self::Offered { to, .. } | Self::Writing { to, .. } => *to == peer,
             Self::Reading { from, .. } | Self::Filling { from, .. } => *from == peer,
-            Self::Posted { .. } | Self::Claimed(_) | Self::Collective | Self::Complete(_) => false,
+            Self::Posted { .. }
+            | Self::Claimed(_)
+            | Self::Collective
+            | Self::OfWindow
+            | Self::Complete(_) => false,
         }
     }
 }

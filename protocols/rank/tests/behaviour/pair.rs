@@ -401,6 +401,7 @@ impl<P: Protocol> Pair<P> {
                     let data = self.bytes(from, len).to_vec();
                     add(self.bytes(into, len), &data);
                 }
+                Work::Window { work, .. } => panic!("no window was made: {work:?}"),
                 Work::Complete { request, .. } => assert!(self.is_complete(me, request)),
             }
         }

@@ -1,5 +1,6 @@
 //! A state without successors: what each stuck rank waits for, and why that does not happen.
 
+use super::super::of_windows;
 use super::ahead::{Ahead, Missing, Wanted};
 use super::waiting::{Reason, Waiting};
 use crate::explain::execution::Execution;
@@ -145,6 +146,14 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                     false => format!("{} {}", kind.name(), self.names.on(rank, *communicator)),
                 };
                 self.for_collective(rank, ordinal, &name, edges)
+            }
+            Some(Start::Synchronize(_)) => {
+                let told = self
+                    .proc(rank)
+                    .and_then(|proc| of_windows::reason(self.names, self.state, proc, (rank, ordinal)));
+                let (text, waits_for) = told.unwrap_or_else(|| ("for its epoch".to_owned(), Vec::new()));
+                edges.own.extend(waits_for.into_iter().filter(|other| !self.is_finished(*other)));
+                Reason::new(text, "epoch")
             }
             Some(Start::Later(_)) | None => Reason::new("for a request".to_owned(), "unknown"),
         };

@@ -1,0 +1,129 @@
+//! Violations at windows in a sentence or two.
+
+use super::diagnosis::{Diagnoser, Diagnosis};
+use crate::program::Act;
+use crate::windows::{EpochForm, OpenEpoch};
+
+impl Diagnoser<'_> {
+    /// Where the last step of a rank's program is: ``at line 5 (`put w to 1 size 8`)``.
+    fn place_of_last(&self, at: u16) -> String {
+        let pc = self.execution.steps.last().filter(|step| step.at == at).and_then(|step| step.pc);
+        pc.map_or(String::new(), |pc| format!(" {}", self.names.place(at, usize::from(pc))))
+    }
+
+    pub(super) fn epoch_usage(&self, at: u16, error: &str) -> Diagnosis {
+        let error = error.strip_prefix("epoch-usage: ").unwrap_or(error);
+        Diagnosis {
+            summary: format!(
+                "Rank {at} makes a call that its epochs do not admit{}: {error}. An access needs an epoch of its target, \
+                 and epochs of a window are opened and closed in pairs (MPI-4.1, 12.5).",
+                self.place_of_last(at)
+            ),
+            here: error.to_owned(),
+            ranks: vec![at],
+        }
+    }
+
+    pub(super) fn locked_while_exposed(&self, at: u16, origin: u16) -> Diagnosis {
+        Diagnosis {
+            summary: format!(
+                "Rank {origin} requests the lock of rank {at}'s memory, which rank {at} exposes to others (post). A \
+                 window must not be locked and exposed at the same time (MPI-4.1, 12.5.3)."
+            ),
+            here: format!("rank {origin} would lock what is exposed"),
+            ranks: vec![at, origin],
+        }
+    }
+
+    pub(super) fn epoch_left_open(&self, at: u16, epoch: OpenEpoch) -> Diagnosis {
+        let (opened, closed_by) = match epoch.form {
+            EpochForm::Fence => ("the fence".to_owned(), "another fence"),
+            EpochForm::Access => ("start".to_owned(), "complete"),
+            EpochForm::Exposure => ("post".to_owned(), "wait_epoch"),
+            EpochForm::Lock(target) => (format!("the lock of rank {target}"), "unlock"),
+            EpochForm::LockAll => ("lock_all".to_owned(), "unlock_all"),
+        };
+        let place = self.names.place(at, usize::from(epoch.opened_at));
+        Diagnosis {
+            summary: format!(
+                "Rank {at} ends its program with an open epoch of {}: {opened} {place} is never followed by {closed_by}. \
+                 Accesses are complete only when their epoch is closed (MPI-4.1, 12.5).",
+                self.names.window(epoch.window)
+            ),
+            here: format!("the program ends, and the epoch of {opened} is open"),
+            ranks: vec![at],
+        }
+    }
+
+    pub(super) fn groups_differ(&self, origin: u16, target: u16, window: u16) -> Diagnosis {
+        Diagnosis {
+            summary: format!(
+                "The groups of start and post do not match: rank {origin} does not start as many accesses to rank \
+                 {target} in {} as rank {target} posts exposures for it. Each access epoch needs an exposure epoch at \
+                 each of its targets (MPI-4.1, 12.5.2).",
+                self.names.window(window)
+            ),
+            here: format!("accesses of rank {origin} and exposures of rank {target} do not match"),
+            ranks: vec![origin, target],
+        }
+    }
+
+    pub(super) fn race(&self, at: u16, first: (u16, u16), second: (u16, Option<u16>)) -> Diagnosis {
+        let one = format!("rank {}'s {}", first.0, self.names.access_in_full(first.0, first.1));
+        let other = match second.1 {
+            Some(access) => format!("rank {}'s {}", second.0, self.names.access_in_full(second.0, access)),
+            None => format!("rank {}'s own access{}", second.0, self.place_of_last(second.0)),
+        };
+        let mut ranks = vec![at, first.0, second.0];
+        ranks.dedup();
+        Diagnosis {
+            summary: format!(
+                "Two accesses to the same memory of rank {at} race: {one} and {other}. Nothing orders them, and one of \
+                 them writes, and not atomically: what is read or stays there is undefined (MPI-4.1, 12.7)."
+            ),
+            here: format!("races with {}", self.names.access_of(first.0, first.1)),
+            ranks,
+        }
+    }
+
+    pub(super) fn locked_twice(&self, at: u16, origin: u16, holder: u16) -> Diagnosis {
+        Diagnosis {
+            summary: format!(
+                "The library gives rank {origin} the lock of rank {at}'s memory while rank {holder} holds it, and one of \
+                 both locks is exclusive (MPI-4.1, 12.5.3)."
+            ),
+            here: format!("rank {holder} holds this lock"),
+            ranks: vec![at, origin, holder],
+        }
+    }
+
+    pub(super) fn buffer_in_access(&self, at: u16, access: u16, written: bool) -> Diagnosis {
+        let pc = self.execution.steps.last().filter(|step| step.at == at).and_then(|step| step.pc);
+        let act = pc.and_then(|pc| self.names.act(at, usize::from(pc)));
+        let writes = match act {
+            Some(Act::Touch { write, .. }) => *write,
+            Some(Act::Start(start)) => self
+                .names
+                .start(at, *start)
+                .and_then(crate::program::Start::buffer)
+                .is_some_and(|(_, write)| write),
+            Some(Act::Access(access)) => {
+                let accesses = self.names.program(at).map_or(&[][..], |program| &program.accesses);
+                accesses.get(usize::from(*access)).is_some_and(|access| access.transfer.kind.reads())
+            }
+            _ => false,
+        };
+        let verb = if writes { "writes" } else { "reads" };
+        let using = if written { "is being written by" } else { "is being read by" };
+        Diagnosis {
+            summary: format!(
+                "Rank {at} {verb} a buffer{} while it {using} its {}. The local buffer of an access belongs to the \
+                 library until the close of its epoch, or a flush, has completed it (MPI-4.1, 12.3).",
+                self.place_of_last(at),
+                self.names.access_in_full(at, access)
+            ),
+            here: format!("the buffer is still in use by its {}", self.names.access(at, access)),
+            ranks: vec![at],
+        }
+    }
+}

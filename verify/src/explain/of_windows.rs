@@ -1,0 +1,177 @@
+//! Windows in explanations: names of accesses and of what is in flight, and why an epoch waits.
+
+use super::names::{Names, ranks};
+use crate::network::{InFlight, Moving};
+use crate::program::{Act, Ordinal, Start};
+use crate::state::{Proc, State};
+use carrousel_rank::epoch::{Call, GrantWord, Mode, Packet, TransferKind};
+use carrousel_rank::{Protocol, RankId, WindowIndex};
+
+impl Names<'_> {
+    /// The call of a request on a window, and the window.
+    pub(super) fn synchronization(&self, rank: u16, ordinal: Ordinal) -> Option<(u16, Call<'_>)> {
+        match self.start(rank, ordinal)? {
+            Start::Synchronize(index) => {
+                let call = self.program(rank)?.synchronizations.get(usize::from(*index))?;
+                Some((call.window, call.call()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The step of an access.
+    pub(super) fn step_of_access(&self, rank: u16, access: u16) -> Option<usize> {
+        self.program(rank)?.steps.iter().position(|step| step.act == Act::Access(access))
+    }
+
+    /// `rank 0's put (line 5)`.
+    pub(super) fn access_of(&self, rank: u16, access: u16) -> String {
+        format!("rank {rank}'s {}", self.access(rank, access))
+    }
+
+    /// `put (line 5)`.
+    pub(super) fn access(&self, rank: u16, access: u16) -> String {
+        let of = |access: u16| self.program(rank)?.accesses.get(usize::from(access));
+        let kind = of(access).map_or("access", |access| kind_name(access.transfer.kind));
+        match self.step_of_access(rank, access).and_then(|pc| self.line(rank, pc)) {
+            Some(line) if self.has_lines() => format!("{kind} (line {line})"),
+            _ => format!("{kind} {access}"),
+        }
+    }
+
+    /// An access with its statement: ``put (line 5, `put w to 1 size 8`)``.
+    pub(super) fn access_in_full(&self, rank: u16, access: u16) -> String {
+        let name = self.access(rank, access);
+        let Some(pc) = self.step_of_access(rank, access) else { return name };
+        match name.strip_suffix(')') {
+            Some(open) => format!("{open}, `{}`)", self.statement(rank, pc)),
+            None => name,
+        }
+    }
+
+    /// `window `w``.
+    pub(super) fn window(&self, window: u16) -> String {
+        match self.window_name(window) {
+            Some(name) => format!("window `{name}`"),
+            None => format!("window {window}"),
+        }
+    }
+}
+
+/// As the language calls it.
+pub(super) fn kind_name(kind: TransferKind) -> &'static str {
+    match kind {
+        TransferKind::Put => "put",
+        TransferKind::Get => "get",
+        TransferKind::Accumulate => "acc",
+        TransferKind::GetAccumulate => "get_acc",
+        TransferKind::FetchAndOp => "fetch_op",
+        TransferKind::CompareAndSwap => "cas",
+    }
+}
+
+/// The name of a packet or grant of a window; `None` for data and completions.
+pub(super) fn packet_name(item: &InFlight) -> Option<&'static str> {
+    match item {
+        InFlight::OfEpoch { packet: Packet::Done { .. }, .. } => Some("DONE"),
+        InFlight::OfEpoch { packet: Packet::LockRequest { .. }, .. } => Some("LOCK"),
+        InFlight::OfEpoch { packet: Packet::LockRelease { .. }, .. } => Some("UNLOCK"),
+        InFlight::Granted(..) => Some("GRANT"),
+        _ => None,
+    }
+}
+
+/// What something of a window is about: `DONE of rank 0`, `the grant of rank 1's exposure`.
+pub(super) fn in_flight(names: &Names<'_>, item: &InFlight, at: u16, peer: u16) -> String {
+    match item {
+        InFlight::Transfer(Moving { access, .. }) => {
+            let fetches = |rank: u16| {
+                let of = names.program(rank)?.accesses.get(usize::from(*access))?;
+                Some(of.transfer.kind.reads())
+            };
+            let origin = if fetches(at) == Some(true) && fetches(peer) != Some(false) { at } else { peer };
+            format!("the data of {}", names.access_of(origin, *access))
+        }
+        InFlight::Moved(_) => format!("the completion of a transfer to rank {peer}"),
+        InFlight::OfEpoch { packet, .. } => match packet {
+            Packet::Done { .. } => format!("DONE of rank {peer}'s epoch"),
+            Packet::LockRequest { mode: Mode::Exclusive, .. } => {
+                format!("rank {peer}'s request for an exclusive lock")
+            }
+            Packet::LockRequest { .. } => format!("rank {peer}'s request for a shared lock"),
+            Packet::LockRelease { .. } => format!("rank {peer}'s release of its lock"),
+        },
+        InFlight::Granted(GrantWord::Exposures, _) => format!("the grant of rank {peer}'s exposure"),
+        InFlight::Granted(GrantWord::Locks, _) => format!("the grant of rank {peer}'s lock"),
+        _ => String::new(),
+    }
+}
+
+/// Why an epoch's close, or a flush, waits: `for rank 1 to expose its memory`, and the ranks that it waits for.
+pub(super) fn reason<P: Protocol>(
+    names: &Names<'_>,
+    state: &State<P>,
+    proc: &Proc<P>,
+    (rank, ordinal): (u16, Ordinal),
+) -> Option<(String, Vec<u16>)> {
+    let (window, call) = names.synchronization(rank, ordinal)?;
+    let view = proc.rank.window(WindowIndex(u32::from(window)))?;
+    let name = names.window(window);
+    // Of all epochs that are closed and not complete, what they lack.
+    let (mut ungranted, mut undone, mut locks): (Vec<u16>, Vec<u16>, Vec<u16>) = Default::default();
+    let is_closed = |is_closed: bool| is_closed || matches!(call, Call::FlushWithRequest(_) | Call::Flush(_));
+    for epoch in view.epochs().filter(|epoch| epoch.is_active() && is_closed(epoch.is_closed())) {
+        let list = if epoch.name().kind.locks() { &mut locks } else { &mut ungranted };
+        list.extend(epoch.targets().filter(|it| !it.is_granted).map(|it| it.rank.0 as u16));
+        undone.extend(epoch.origins().filter(|it| !it.is_done).map(|it| it.rank.0 as u16));
+    }
+    for list in [&mut ungranted, &mut undone, &mut locks] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    let is_fence = matches!(call, Call::Fence);
+    let (mut parts, mut waits_for) = (Vec::new(), Vec::new());
+    if is_fence {
+        let mut missing: Vec<u16> = ungranted.iter().chain(&undone).copied().collect();
+        missing.sort_unstable();
+        missing.dedup();
+        missing.retain(|other| *other != rank);
+        if !missing.is_empty() {
+            parts.push(format!("for {} to call fence on {name}", ranks(&missing)));
+        }
+        waits_for.extend(missing);
+    } else {
+        if !ungranted.is_empty() {
+            parts.push(format!("for {} to expose memory of {name} to it (post)", ranks(&ungranted)));
+        }
+        if !undone.is_empty() {
+            parts.push(format!("for {} to complete access to it in {name}", ranks(&undone)));
+        }
+        waits_for.extend(ungranted.into_iter().chain(undone));
+    }
+    for host in locks {
+        let holders = holders(state, window, host, rank);
+        match holders.as_slice() {
+            [] => parts.push(format!("for the lock of rank {host} in {name}")),
+            some => parts.push(format!("for the lock of rank {host} in {name}, which {} holds", ranks(some))),
+        }
+        waits_for.extend(holders);
+    }
+    if parts.is_empty() {
+        let deferred = view.deferred();
+        let text = match deferred {
+            0 => format!("for its epoch of {name}"),
+            _ => format!("for earlier epochs of {name}, behind which it is deferred"),
+        };
+        return Some((text, waits_for));
+    }
+    Some((parts.join(", and "), waits_for))
+}
+
+/// The other ranks that hold the lock of a rank's memory.
+fn holders<P: Protocol>(state: &State<P>, window: u16, host: u16, but: u16) -> Vec<u16> {
+    let Some(proc) = state.procs.get(usize::from(host)) else { return Vec::new() };
+    let Some(view) = proc.rank.window(WindowIndex(u32::from(window))) else { return Vec::new() };
+    let holders = view.lock().holders().map(|grant| grant.origin);
+    holders.filter(|origin| *origin != RankId(u32::from(but))).map(|origin| origin.0 as u16).collect()
+}

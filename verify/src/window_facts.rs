@@ -1,0 +1,226 @@
+//! Facts about the windows of a job that hold in every execution: which accesses may race, and where the order of locks
+//! matters.
+
+use crate::network::{Channel, ChannelKind, InFlight};
+use crate::program::{Access, Act, Job, Program, Start};
+use crate::state::State;
+use crate::violation::ViolationKind;
+use crate::windows::{groups_differ, has_windows};
+use carrousel_program::OwnAccess;
+use carrousel_rank::epoch::{Call, Mode, Packet};
+use carrousel_rank::{Protocol, WindowIndex};
+use std::collections::BTreeMap;
+
+/// Accesses to the memory of one rank that are compared one by one; of more, each counts as if it might race.
+const COMPARED_MAX: usize = 1024;
+
+/// Ranks, each with the last step at which its program does something.
+type LastSteps = Vec<(u16, u16)>;
+
+/// Facts about the windows of a job.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WindowFacts {
+    /// Whether some rank uses a window.
+    pub(crate) are_used: bool,
+    /// Ranks whose access and exposure epochs do not match.
+    pub(crate) groups_differ: Option<ViolationKind>,
+    /// By rank and access: the ranks that access the same bytes in a way that could race, however it is ordered, and the last
+    /// step at which they do.
+    conflicts: Vec<Vec<LastSteps>>,
+    /// By rank and step, where a program touches its own memory: the same.
+    touches: Vec<BTreeMap<u16, LastSteps>>,
+    /// By window: it is locked, and exposed. What its host does depends on which comes first.
+    is_mixed: Vec<bool>,
+    /// By window: it is never locked exclusively, so that the order of requests does not matter.
+    is_shared: Vec<bool>,
+    /// By rank: the last step that locks the memory of a rank in a window.
+    last_lock: Vec<BTreeMap<(u16, u16), u16>>,
+}
+
+/// One access of some rank to the memory of some rank.
+#[derive(Clone, Copy)]
+enum Touch {
+    Access(u16, Access),
+    Own(OwnAccess),
+}
+
+/// An access, with the rank and the step that makes it.
+type Made = (u16, u16, Touch);
+
+impl WindowFacts {
+    /// The facts about a job.
+    pub(crate) fn new(job: &Job) -> Self {
+        if !has_windows(job) && job.windows.is_empty() {
+            return Self::default();
+        }
+        let ranks = job.ranks.len();
+        let mut facts = Self {
+            are_used: true,
+            groups_differ: groups_differ(job),
+            conflicts: job
+                .ranks
+                .iter()
+                .map(|program| vec![LastSteps::new(); program.accesses.len()])
+                .collect(),
+            touches: vec![BTreeMap::new(); ranks],
+            is_mixed: vec![false; job.windows.len()],
+            is_shared: vec![true; job.windows.len()],
+            last_lock: vec![BTreeMap::new(); ranks],
+        };
+        for (target, made) in accesses(job) {
+            facts.compare(target, &made);
+        }
+        let mut is_exposed = vec![false; job.windows.len()];
+        let mut is_locked = vec![false; job.windows.len()];
+        for (rank, program) in job.ranks.iter().enumerate() {
+            for (pc, window, call) in calls(program) {
+                let at = usize::from(window);
+                let hosts = match call {
+                    Call::Lock { target, mode } => {
+                        facts.is_shared[at] &= mode == Mode::Shared;
+                        target.0..target.0 + 1
+                    }
+                    Call::LockAll => 0..ranks as u32,
+                    Call::Post(_) | Call::Fence => {
+                        is_exposed[at] = true;
+                        continue;
+                    }
+                    _ => continue,
+                };
+                is_locked[at] = true;
+                facts.last_lock[rank].extend(hosts.map(|host| ((window, host as u16), pc)));
+            }
+        }
+        for (mixed, both) in facts.is_mixed.iter_mut().zip(is_exposed.iter().zip(&is_locked)) {
+            *mixed = *both.0 && *both.1;
+        }
+        facts
+    }
+
+    /// Compares all accesses to the memory of one rank.
+    fn compare(&mut self, target: u16, made: &[Made]) {
+        for (at, one) in made.iter().enumerate() {
+            let others = made.iter().enumerate().filter(|(other, _)| *other != at);
+            let conflicting =
+                others.filter(|(_, other)| made.len() > COMPARED_MAX || conflict(target, &one.2, &other.2));
+            let mut last: BTreeMap<u16, u16> = BTreeMap::new();
+            for (_, (rank, pc, _)) in conflicting {
+                let known = last.entry(*rank).or_default();
+                *known = (*known).max(*pc);
+            }
+            let last: LastSteps = last.into_iter().collect();
+            match one {
+                (rank, _, Touch::Access(index, _)) => {
+                    self.conflicts[usize::from(*rank)][usize::from(*index)] = last
+                }
+                (rank, pc, Touch::Own(_)) if !last.is_empty() => {
+                    self.touches[usize::from(*rank)].insert(*pc, last);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a window is locked, and exposed.
+    pub(crate) fn is_mixed(&self, window: u16) -> bool {
+        self.is_mixed.get(usize::from(window)).copied().unwrap_or_default()
+    }
+
+    /// Whether the program of a rank touches its own memory at a step, and an access that is under way or to come could
+    /// race with it.
+    pub(crate) fn may_race_at<P: Protocol>(&self, state: &State<P>, rank: u16, pc: u16) -> bool {
+        self.touches.get(usize::from(rank)).and_then(|touches| touches.get(&pc)).is_some_and(|others| {
+            others.iter().any(|(other, last)| is_before(state, *other, *last) || has_accesses(state, *other))
+        })
+    }
+
+    /// Whether something that could race with a transfer under way is to come: then it matters how long it is under way.
+    pub(crate) fn may_race<P: Protocol>(&self, state: &State<P>, origin: u16, access: u16) -> bool {
+        let conflicts = self.conflicts.get(usize::from(origin)).and_then(|all| all.get(usize::from(access)));
+        conflicts.is_some_and(|others| {
+            others.iter().any(|(other, last)| is_before(state, *other, *last) || has_accesses(state, *other))
+        })
+    }
+
+    /// Whether the order matters in which a host gets this rank's request for its lock, and those of others.
+    pub(crate) fn locks_race<P: Protocol>(
+        &self,
+        state: &State<P>,
+        window: u16,
+        host: u16,
+        origin: u16,
+    ) -> bool {
+        if self.is_shared.get(usize::from(window)).copied().unwrap_or_default() {
+            return false;
+        }
+        let requests = |(channel, item): &(Channel, InFlight)| {
+            channel.at == host
+                && channel.peer != origin
+                && channel.kind == ChannelKind::Lane(window)
+                && matches!(item, InFlight::OfEpoch { packet: Packet::LockRequest { .. }, .. })
+        };
+        state.network.iter().any(requests)
+            || state.ranks().any(|(rank, proc)| {
+                let to_come = || {
+                    let last = self.last_lock[usize::from(rank)].get(&(window, host));
+                    last.is_some_and(|last| is_before(state, rank, *last))
+                };
+                let is_deferred = || {
+                    let view = proc.rank.window(WindowIndex(u32::from(window)));
+                    let mut epochs = view.into_iter().flat_map(|view| view.epochs());
+                    epochs.any(|epoch| epoch.name().kind.locks() && !epoch.is_active())
+                };
+                rank != origin && (to_come() || is_deferred())
+            })
+    }
+}
+
+/// Whether the program of a rank has not gone past a step.
+fn is_before<P: Protocol>(state: &State<P>, rank: u16, last: u16) -> bool {
+    state.procs[usize::from(rank)].pc <= last
+}
+
+/// Whether a rank has called accesses that are not known to be complete: they may be waiting for a grant.
+fn has_accesses<P: Protocol>(state: &State<P>, rank: u16) -> bool {
+    !state.procs[usize::from(rank)].accesses.is_empty()
+}
+
+/// By window and target: all accesses.
+fn accesses(job: &Job) -> BTreeMap<u16, Vec<Made>> {
+    let mut by_target: BTreeMap<u16, Vec<Made>> = BTreeMap::new();
+    for (rank, program) in (0..).zip(&job.ranks) {
+        for (pc, step) in (0..).zip(&program.steps) {
+            let (target, touch) = match step.act {
+                Act::Access(index) => {
+                    let access = program.accesses[usize::from(index)];
+                    (access.transfer.target.0 as u16, Touch::Access(index, access))
+                }
+                Act::TouchWindow(own) => (rank, Touch::Own(own)),
+                _ => continue,
+            };
+            by_target.entry(target).or_default().push((rank, pc, touch));
+        }
+    }
+    by_target
+}
+
+fn conflict(target: u16, one: &Touch, other: &Touch) -> bool {
+    match (one, other) {
+        (Touch::Access(_, one), Touch::Access(_, other)) => one.conflicts_with(other),
+        (Touch::Access(_, access), Touch::Own(own)) | (Touch::Own(own), Touch::Access(_, access)) => {
+            access.conflicts_with_own(target, own)
+        }
+        // A program's own accesses follow each other.
+        (Touch::Own(_), Touch::Own(_)) => false,
+    }
+}
+
+/// The calls on epochs of a program: step, window and call.
+fn calls(program: &Program) -> impl Iterator<Item = (u16, u16, Call<'_>)> {
+    (0..).zip(&program.steps).filter_map(|(pc, step)| {
+        let Act::Start(ordinal) = step.act else { return None };
+        let Start::Synchronize(index) = program.starts[usize::from(ordinal)] else { return None };
+        let call = &program.synchronizations[usize::from(index)];
+        Some((pc, call.window, call.call()))
+    })
+}

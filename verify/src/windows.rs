@@ -1,0 +1,348 @@
+//! Windows in the checker: what their epochs admit, whose local buffers are in use, and which accesses race.
+//!
+//! Two accesses race if they can be under way at the same time. A transfer is under way from the call in which the
+//! library begins it, which is after its target has granted it, until it is in the target's memory or, of one that
+//! fetches, until it is back. What synchronization orders is never under way together, in whatever order events come;
+//! what nothing orders is, in some order. So no history of accesses is needed: when a transfer begins, or the program
+//! touches its own memory, the network knows all others.
+
+use crate::context::StepContext;
+use crate::network::{Channel, ChannelKind, InFlight, Moving};
+use crate::oracle::Expectation;
+use crate::program::{Job, Ordinal, Program};
+use crate::state::{Open, Proc, State};
+use crate::step::Outputs;
+use crate::violation::{Violation, ViolationKind};
+use carrousel_program::OwnAccess;
+use carrousel_program::epoch::{Call, Event, Mode, Order, Report};
+use carrousel_rank::{Called, Context, Protocol, RankId, UsageError, WindowIndex, WindowWork};
+use carrousel_scenario::Check;
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+
+/// What the program has opened, as it sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EpochForm {
+    /// Between two fences.
+    Fence,
+    /// From start to complete.
+    Access,
+    /// From post to wait.
+    Exposure,
+    /// From lock to unlock of this rank.
+    Lock(u16),
+    /// From lock_all to unlock_all.
+    LockAll,
+}
+
+/// An epoch that the program has open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct OpenEpoch {
+    /// The window.
+    pub window: u16,
+    /// The epoch.
+    pub form: EpochForm,
+    /// Whether it has an access.
+    pub is_used: bool,
+    /// The step that opened it.
+    pub opened_at: u16,
+}
+
+/// An access whose local buffer is the library's until one of some requests has been waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OpenAccess {
+    /// Its index in the program.
+    pub access: u16,
+    /// Its epoch.
+    pub form: EpochForm,
+    /// Whether that is closed.
+    pub is_closed: bool,
+    /// The requests of closes and flushes that complete it.
+    pub covered_by: SmallVec<[Ordinal; 1]>,
+}
+
+impl<P: Protocol> StepContext<'_, P> {
+    /// The program accesses the memory of a window.
+    pub(crate) fn access(&mut self, proc: &mut Proc<P>, index: u16) {
+        let access = self.model.program(self.state.job, self.me).accesses[usize::from(index)];
+        let kind = access.transfer.kind;
+        self.use_buffer(proc, access.buffer, kind.reads());
+        let call = Call::Transfer { transfer: access.transfer, with_request: false };
+        let mut outputs = Outputs::default();
+        if self.call_window(proc, access.window, call, &mut outputs).is_none() {
+            return;
+        }
+        let target = access.transfer.target.0 as u16;
+        if let Some(form) = use_epoch(proc, access.window, target) {
+            let open = OpenAccess { access: index, form, is_closed: false, covered_by: SmallVec::new() };
+            proc.accesses.push(open);
+        }
+        self.perform(proc, outputs, None, Expectation::Nothing);
+    }
+
+    /// The program reads or writes its own memory.
+    pub(crate) fn touch_window(&mut self, own: &OwnAccess) {
+        let me = self.me;
+        let racing = self.state.network.transfers(own.window.0 as u16, me).find(|(origin, moving)| {
+            let accesses = &self.model.program(self.state.job, *origin).accesses;
+            accesses[usize::from(moving.access)].conflicts_with_own(me, own)
+        });
+        if let Some((origin, moving)) = racing {
+            let first = (origin, moving.access);
+            self.violates(Check::RmaRace, ViolationKind::Race { at: me, first, second: (me, None) });
+        }
+    }
+
+    /// The program opens, closes or flushes an epoch.
+    pub(crate) fn synchronize(&mut self, proc: &mut Proc<P>, ordinal: Ordinal, call: u16) {
+        let program = self.model.program(self.state.job, self.me);
+        let synchronization = &program.synchronizations[usize::from(call)];
+        let (window, call) = (synchronization.window, synchronization.call());
+        let mut outputs = Outputs::default();
+        let Some(called) = self.call_window(proc, window, call, &mut outputs) else { return };
+        follow(proc, window, call, ordinal, |access| {
+            program.accesses[usize::from(access)].transfer.target.0 as u16
+        });
+        if let Called::Request(handle) = called {
+            let handle = Some(handle);
+            proc.open.push(Open { ordinal, handle, message: None, exposed: false, busy: false });
+        }
+        self.perform(proc, outputs, None, Expectation::Nothing);
+    }
+
+    /// `None` if the epochs of the window do not admit the call.
+    fn call_window(
+        &mut self,
+        proc: &mut Proc<P>,
+        window: u16,
+        call: Call<'_>,
+        outputs: &mut Outputs,
+    ) -> Option<Called> {
+        match proc.rank.call_window(WindowIndex(u32::from(window)), call, outputs) {
+            Ok(called) => Some(called),
+            Err(UsageError::Window(error)) => {
+                self.violates(Check::EpochUsage, ViolationKind::EpochUsage { at: self.me, error });
+                None
+            }
+            Err(error) => unreachable!("programs are checked before they are explored: {error}"),
+        }
+    }
+
+    /// What a window asks for.
+    pub(crate) fn perform_of_window(&mut self, proc: &mut Proc<P>, window: WindowIndex, work: WindowWork) {
+        let (me, window) = (self.me, window.0 as u16);
+        let channel =
+            |at: RankId, kind| Channel { at: at.0 as u16, peer: me, context: Context::MESSAGES, kind };
+        match work {
+            WindowWork::Transfer { operation, transfer, .. } => {
+                let moving = Moving { operation, access: transfer.local as u16 };
+                self.check_race(window, transfer.target.0 as u16, moving.access);
+                if transfer.kind.reads() {
+                    let target = transfer.target.0 as u16;
+                    let kind = ChannelKind::Fetch(window);
+                    let channel = Channel { at: me, peer: target, context: Context::MESSAGES, kind };
+                    self.state.network.launch(channel, InFlight::Transfer(moving));
+                } else {
+                    let channel = channel(transfer.target, ChannelKind::Lane(window));
+                    self.state.network.launch(channel, InFlight::Transfer(moving));
+                    // It may be so at once, and nothing goes wrong only if it is so later.
+                    self.event_of_window(proc, window, Event::LocallyComplete(operation));
+                }
+            }
+            WindowWork::Post { to, packet, order } => {
+                let item = InFlight::OfEpoch { packet, fenced: order == Order::Fenced };
+                self.state.network.launch(channel(to, ChannelKind::Lane(window)), item);
+            }
+            WindowWork::Store { to, word, value } => {
+                let channel = channel(to, ChannelKind::Grants(window));
+                self.state.network.launch(channel, InFlight::Granted(word, value));
+            }
+            WindowWork::Report(Report::LockedWhileExposed { origin, .. }) => {
+                let kind = ViolationKind::LockedWhileExposed { at: me, origin: origin.0 as u16 };
+                self.violates(Check::EpochUsage, kind);
+            }
+            WindowWork::Report(Report::HolderDied { .. }) => unreachable!("no rank of the checker dies"),
+        }
+    }
+
+    /// Something of a window comes out of the network.
+    pub(crate) fn land_of_window(&mut self, proc: &mut Proc<P>, channel: Channel, item: InFlight) {
+        let from = RankId(u32::from(channel.peer));
+        match (item, channel.kind) {
+            // It is in the target's memory. No library notices, until its origin's does.
+            (InFlight::Transfer(moving), ChannelKind::Lane(window)) => {
+                let kind = ChannelKind::Moved(window);
+                let back = Channel { at: channel.peer, peer: channel.at, kind, ..channel };
+                self.state.network.launch(back, InFlight::Moved(moving.operation));
+            }
+            (InFlight::Transfer(Moving { operation, .. }), ChannelKind::Fetch(window))
+            | (InFlight::Moved(operation), ChannelKind::Moved(window)) => {
+                self.event_of_window(proc, window, Event::Complete(operation));
+            }
+            (InFlight::OfEpoch { packet, .. }, ChannelKind::Lane(window)) => {
+                self.event_of_window(proc, window, Event::Packet { from, packet });
+            }
+            (InFlight::Granted(word, value), ChannelKind::Grants(window)) => {
+                self.event_of_window(proc, window, Event::Granted { from, word, value });
+            }
+            _ => unreachable!("{item:?} is not in {channel:?}"),
+        }
+    }
+
+    fn event_of_window(&mut self, proc: &mut Proc<P>, window: u16, event: Event) {
+        let mut outputs = Outputs::default();
+        match proc.rank.event_window(WindowIndex(u32::from(window)), event, &mut outputs) {
+            Ok(()) => self.perform(proc, outputs, None, Expectation::Nothing),
+            Err(_) => {
+                let kind = ViolationKind::Impossible { at: self.me, from: self.me };
+                self.violates(Check::MatchingOrder, kind);
+            }
+        }
+    }
+
+    /// A transfer begins, and others to the same memory are under way.
+    fn check_race(&mut self, window: u16, target: u16, access: u16) {
+        let (job, me) = (self.state.job, self.me);
+        let this = &self.model.program(job, me).accesses[usize::from(access)];
+        let racing = self.state.network.transfers(window, target).find(|(origin, moving)| {
+            let other = &self.model.program(job, *origin).accesses[usize::from(moving.access)];
+            this.conflicts_with(other)
+        });
+        if let Some((origin, moving)) = racing {
+            let (first, second) = ((origin, moving.access), (me, Some(access)));
+            self.violates(Check::RmaRace, ViolationKind::Race { at: target, first, second });
+        }
+    }
+
+    /// The program uses a buffer that an access may be using.
+    pub(crate) fn check_accesses_of(&mut self, proc: &Proc<P>, buffer: u16, write: bool) {
+        let accesses = &self.model.program(self.state.job, self.me).accesses;
+        let user = proc.accesses.iter().find_map(|open| {
+            let access = accesses[usize::from(open.access)];
+            let written = access.transfer.kind.reads();
+            (access.buffer == buffer && (write || written)).then_some((open.access, written))
+        });
+        if let Some((access, written)) = user {
+            let kind = ViolationKind::BufferInAccess { at: self.me, access, written };
+            self.violates(Check::BufferSafety, kind);
+        }
+    }
+
+    /// The program has ended. A fence without accesses behind it opens no epoch.
+    pub(crate) fn check_epochs_closed(&mut self, proc: &Proc<P>) {
+        let open = proc.epochs.iter().find(|epoch| epoch.form != EpochForm::Fence || epoch.is_used);
+        if let Some(epoch) = open {
+            let kind = ViolationKind::EpochLeftOpen { at: self.me, epoch: *epoch };
+            self.violates(Check::EpochUsage, kind);
+        }
+    }
+}
+
+/// The open epoch that an access to `target` belongs to, which has an access now.
+fn use_epoch<P: Protocol>(proc: &mut Proc<P>, window: u16, target: u16) -> Option<EpochForm> {
+    let forms = [EpochForm::Lock(target), EpochForm::Access, EpochForm::LockAll, EpochForm::Fence];
+    forms.into_iter().find(|form| {
+        let is_it = |epoch: &&mut OpenEpoch| (epoch.window, epoch.form) == (window, *form);
+        proc.epochs.iter_mut().find(is_it).map(|epoch| epoch.is_used = true).is_some()
+    })
+}
+
+/// Follows a call that the library has admitted: which epochs are open, and what its request completes.
+fn follow<P: Protocol>(
+    proc: &mut Proc<P>,
+    window: u16,
+    call: Call<'_>,
+    request: Ordinal,
+    target_of: impl Fn(u16) -> u16,
+) {
+    let opened_at = proc.pc;
+    let open = |form| OpenEpoch { window, form, is_used: false, opened_at };
+    let closed = match call {
+        Call::Complete => Some(EpochForm::Access),
+        Call::Wait | Call::Test => Some(EpochForm::Exposure),
+        Call::Unlock(target) => Some(EpochForm::Lock(target.0 as u16)),
+        Call::UnlockAll => Some(EpochForm::LockAll),
+        Call::Fence => Some(EpochForm::Fence),
+        _ => None,
+    };
+    if let Some(form) = closed {
+        proc.epochs.retain(|epoch| (epoch.window, epoch.form) != (window, form));
+        for access in proc.accesses.iter_mut().filter(|access| access.form == form && !access.is_closed) {
+            access.is_closed = true;
+            access.covered_by.push(request);
+        }
+    }
+    match call {
+        Call::Start(_) => proc.epochs.push(open(EpochForm::Access)),
+        Call::Post(_) => proc.epochs.push(open(EpochForm::Exposure)),
+        Call::Lock { target, .. } => proc.epochs.push(open(EpochForm::Lock(target.0 as u16))),
+        Call::LockAll => proc.epochs.push(open(EpochForm::LockAll)),
+        Call::Fence => proc.epochs.push(open(EpochForm::Fence)),
+        Call::Flush(flush) | Call::FlushWithRequest(flush) => {
+            for access in proc.accesses.iter_mut().filter(|access| !access.is_closed) {
+                let target = flush.target.map(|target| target.0 as u16);
+                let is_of_lock = matches!(access.form, EpochForm::Lock(_) | EpochForm::LockAll);
+                if is_of_lock && target.is_none_or(|target| target == target_of(access.access)) {
+                    access.covered_by.push(request);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A step of `me` may have given it a lock: no other rank may have one that excludes it.
+pub(crate) fn check_exclusion<P: Protocol>(windows: u16, state: &mut State<P>, me: u16) {
+    for window in 0..windows {
+        for (host, mode) in locks_held(&state.procs[usize::from(me)], window) {
+            let excludes = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
+            let others = state.ranks().filter(|(rank, _)| *rank != me);
+            let holder = others
+                .filter(|(_, proc)| locks_held(proc, window).any(|(of, other)| of == host && excludes(other)))
+                .map(|(rank, _)| rank)
+                .next();
+            if let Some(holder) = holder {
+                let kind = ViolationKind::LockedTwice { at: host, origin: me, holder };
+                state.violations.push(Violation { check: Check::LockExclusion, kind });
+                return;
+            }
+        }
+    }
+}
+
+/// The locks that a rank holds: of whose memory, and how.
+fn locks_held<P: Protocol>(proc: &Proc<P>, window: u16) -> impl Iterator<Item = (u16, Mode)> {
+    let window = proc.rank.window(WindowIndex(u32::from(window)));
+    let epochs = window.into_iter().flat_map(|window| window.epochs());
+    epochs.filter(|epoch| epoch.name().kind.locks()).flat_map(|epoch| {
+        let held = epoch.targets().filter(|target| target.is_granted && !target.is_finished);
+        held.map(move |target| (target.rank.0 as u16, epoch.mode()))
+    })
+}
+
+/// The first pair of ranks of which one starts access epochs to the other, and that has not as many exposures for it.
+pub(crate) fn groups_differ(job: &Job) -> Option<ViolationKind> {
+    // By window, origin and target: accesses without exposures.
+    let mut missing: BTreeMap<(u16, u16, u16), i64> = BTreeMap::new();
+    for (rank, program) in (0..).zip(&job.ranks) {
+        for call in &program.synchronizations {
+            match call.call() {
+                Call::Start(group) => group.iter().for_each(|target| {
+                    *missing.entry((call.window, rank, target.0 as u16)).or_default() += 1
+                }),
+                Call::Post(group) => group.iter().for_each(|origin| {
+                    *missing.entry((call.window, origin.0 as u16, rank)).or_default() -= 1
+                }),
+                _ => {}
+            }
+        }
+    }
+    let differ = missing.into_iter().find(|(_, missing)| *missing != 0);
+    differ.map(|((window, origin, target), _)| ViolationKind::GroupsDiffer { origin, target, window })
+}
+
+/// Whether some rank of a job uses a window.
+pub(crate) fn has_windows(job: &Job) -> bool {
+    let uses = |program: &Program| !program.synchronizations.is_empty() || !program.accesses.is_empty();
+    job.ranks.iter().any(|program| uses(program))
+}

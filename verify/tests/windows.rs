@@ -1,0 +1,289 @@
+//! Scenarios with windows: the verdicts are the same whether orders are left out or not, and the checks find what they say.
+
+use carrousel_scenario::{Check, load};
+use carrousel_verify::explore::Limits;
+use carrousel_verify::report::Verdict;
+use carrousel_verify::run::{Request, check};
+use std::fmt::Write;
+
+/// The verdicts of a file's checks; `None` if a bound was hit.
+fn verdicts(text: &str, reduce: bool, max_states: u64) -> Option<(Vec<(Check, Verdict)>, u64)> {
+    let scenario =
+        load("drawn.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}\n{text}", error.render(false)));
+    let limits = Limits { max_states: Some(max_states), threads: 1, ..Limits::default() };
+    let request = Request { reduce, limits, ..Request::default() };
+    let report = check(&scenario, &request).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let states = report.states;
+    let verdicts = report.checks.iter().map(|report| (report.check, report.verdict));
+    report.exhaustive.then(|| (verdicts.collect(), states))
+}
+
+/// A sequence of numbers that is the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A program for each rank, drawn as rounds in which some ranks synchronize.
+struct Draft<'a> {
+    dice: &'a mut Dice,
+    programs: Vec<Vec<String>>,
+}
+
+impl Draft<'_> {
+    fn ranks(&self) -> u64 {
+        self.programs.len() as u64
+    }
+
+    fn say(&mut self, rank: u64, line: String) {
+        self.programs[rank as usize].push(line);
+    }
+
+    /// An operation to a target: few places, so that they meet.
+    fn access(&mut self, rank: u64, target: u64) {
+        let place = 8 * self.dice.below(2);
+        let line = match self.dice.below(6) {
+            0 | 1 => format!("put w to {target} size 8 at {place}"),
+            2 | 3 => format!("get w from {target} size 8 at {place}"),
+            4 => format!("acc w to {target} size 8 at {place}"),
+            _ => format!("fetch_op w at {target} at {place}"),
+        };
+        self.say(rank, line);
+    }
+
+    /// The blocking form of a call, or the other one, which the end of the program waits for.
+    fn form(&mut self) -> &'static str {
+        if self.dice.one_in(3) { "i" } else { "" }
+    }
+
+    fn fences(&mut self) {
+        for rank in 0..self.ranks() {
+            self.say(rank, "fence w".to_owned());
+            if self.dice.one_in(2) {
+                let target = self.dice.below(self.ranks());
+                self.access(rank, target);
+            }
+            let form = self.form();
+            self.say(rank, format!("{form}fence w"));
+        }
+    }
+
+    fn exposure(&mut self) {
+        let target = self.dice.below(self.ranks());
+        let origin = (target + 1 + self.dice.below(self.ranks() - 1)) % self.ranks();
+        let forms = [self.form(), self.form(), self.form(), self.form()];
+        self.say(target, format!("{}post w from [{origin}]", forms[0]));
+        self.say(target, format!("{}wait_epoch w", forms[1]));
+        self.say(origin, format!("{}start w to [{target}]", forms[2]));
+        for _ in 0..self.dice.below(3) {
+            self.access(origin, target);
+        }
+        self.say(origin, format!("{}complete w", forms[3]));
+    }
+
+    fn lock(&mut self) {
+        let (rank, target) = (self.dice.below(self.ranks()), self.dice.below(self.ranks()));
+        let form = self.form();
+        if self.dice.one_in(4) {
+            self.say(rank, format!("{form}lock_all w"));
+            self.access(rank, target);
+            return self.say(rank, "unlock_all w".to_owned());
+        }
+        let mode = if self.dice.one_in(2) { "shared" } else { "exclusive" };
+        self.say(rank, format!("{form}lock w at {target} {mode}"));
+        self.access(rank, target);
+        if self.dice.one_in(2) {
+            let flush = ["flush", "iflush", "flush_local"][self.dice.below(3) as usize];
+            self.say(rank, format!("{flush} w at {target}"));
+            self.access(rank, target);
+        }
+        let form = self.form();
+        self.say(rank, format!("{form}unlock w at {target}"));
+    }
+
+    fn message(&mut self) {
+        let to = self.dice.below(self.ranks());
+        let from = (to + 1 + self.dice.below(self.ranks() - 1)) % self.ranks();
+        self.say(from, format!("send to {to} tag 0 size 8"));
+        self.say(to, format!("recv from {from} tag 0 size 8"));
+    }
+
+    fn own(&mut self) {
+        let rank = self.dice.below(self.ranks());
+        let verb = if self.dice.one_in(2) { "load" } else { "store" };
+        let place = 8 * self.dice.below(2);
+        self.say(rank, format!("{verb} w at {place} size 8"));
+    }
+}
+
+/// Two or three ranks, each with a few statements on one window; every fifth program lacks one of them.
+fn draw(dice: &mut Dice) -> String {
+    let ranks = 2 + dice.below(2);
+    let mut text = format!("ranks {ranks}\nwindow w 16\n");
+    for flag in ["access_after_access", "exposure_after_access"] {
+        if dice.one_in(6) {
+            let _ = writeln!(text, "option w.{flag} on");
+        }
+    }
+    let kind = dice.below(4);
+    let mut draft = Draft { dice, programs: vec![Vec::new(); ranks as usize] };
+    for _ in 0..1 + draft.dice.below(3) {
+        match (kind, draft.dice.below(4)) {
+            (_, 0) => draft.message(),
+            (_, 1) => draft.own(),
+            (0, _) => draft.fences(),
+            (1, _) => draft.exposure(),
+            (2, _) => draft.lock(),
+            (_, 2) => draft.exposure(),
+            _ => draft.lock(),
+        }
+    }
+    if draft.dice.one_in(5) {
+        let lacks = draft.dice.below(ranks) as usize;
+        let len = draft.programs[lacks].len() as u64;
+        if len > 0 {
+            let at = draft.dice.below(len) as usize;
+            draft.programs[lacks].remove(at);
+        }
+    }
+    for (rank, program) in draft.programs.iter().enumerate() {
+        let _ = writeln!(text, "rank {rank}\n  {}\n  wait all", program.join("\n  "));
+    }
+    text
+}
+
+#[test]
+fn verdicts_are_the_same_with_and_without_the_reduction() {
+    let mut dice = Dice(1);
+    let (mut compared, mut fewer, mut violated) = (0, 0, [0; Check::ALL.len()]);
+    for _ in 0..400 {
+        let text = draw(&mut dice);
+        let Some((all, states)) = verdicts(&text, false, 20_000) else { continue };
+        let Some((some, reduced)) = verdicts(&text, true, 40_000) else {
+            panic!("the reduction takes more states than there are:\n{text}")
+        };
+        assert_eq!(some, all, "{text}");
+        compared += 1;
+        fewer += u64::from(reduced < states);
+        for (check, verdict) in all {
+            violated[check as usize] += u64::from(verdict == Verdict::Violated);
+        }
+    }
+    println!("{compared} compared, {fewer} with fewer states, violated: {violated:?}");
+    assert!(compared >= 200, "{compared} of 400 programs are small enough");
+    for check in [Check::DeadlockFreedom, Check::RmaRace, Check::EpochUsage] {
+        assert!(violated[check as usize] >= 5, "{check:?}: {}", violated[check as usize]);
+    }
+}
+
+/// The checks that are violated.
+fn violated(text: &str) -> Vec<&'static str> {
+    let (verdicts, _) = verdicts(text, true, 200_000).expect("it is small");
+    let violated = verdicts.into_iter().filter(|(_, verdict)| *verdict == Verdict::Violated);
+    violated.map(|(check, _)| check.name()).collect()
+}
+
+/// Two ranks that do something with a window of 16 bytes.
+fn two(options: &str, first: &str, second: &str) -> String {
+    let lines = |program: &str| program.replace("; ", "\n  ");
+    format!("ranks 2\nwindow w 16\n{options}rank 0\n  {}\nrank 1\n  {}\n", lines(first), lines(second))
+}
+
+#[test]
+fn what_is_wrong_with_a_window_is_found() {
+    let exposed = "post w from [0]; wait_epoch w";
+    let table: [(&str, &str, &[&str]); 18] = [
+        ("start w to [1]; put w to 1 size 8; complete w", exposed, &[]),
+        ("start w to [1]; put w to 1 size 8; put w to 1 size 8 at 4; complete w", exposed, &["rma-race"]),
+        ("start w to [1]; put w to 1 size 8; get w from 1 size 8; complete w", exposed, &["rma-race"]),
+        ("start w to [1]; acc w to 1 size 8; fetch_op w at 1; complete w", exposed, &[]),
+        (
+            "start w to [1]; put w to 1 size 8; complete w",
+            "post w from [0]; load w at 4 size 8; wait_epoch w",
+            &["rma-race"],
+        ),
+        (
+            "start w to [1]; put w to 1 size 8; complete w",
+            "post w from [0]; wait_epoch w; load w at 4 size 8",
+            &[],
+        ),
+        (
+            "start w to [1]; put w to 1 size 8; complete w",
+            "store w at 0 size 8; post w from [0]; wait_epoch w",
+            &[],
+        ),
+        ("start w to [1]; get w from 1 size 8 buf b; read buf b; complete w", exposed, &["buffer-safety"]),
+        (
+            "start w to [1]; put w to 1 size 8 buf b; e = icomplete w; read buf b; wait e; write buf b",
+            exposed,
+            &[],
+        ),
+        (
+            "start w to [1]; put w to 1 size 8 buf b; e = icomplete w; write buf b; wait e",
+            exposed,
+            &["buffer-safety"],
+        ),
+        ("start w to [1]; put w to 1 size 8; icomplete w", exposed, &["request-leak"]),
+        ("start w to [1]; put w to 1 size 8", "post w from [0]", &["epoch-usage"]),
+        ("start w to [1]; put w to 0 size 8; complete w", exposed, &["epoch-usage"]),
+        ("flush w at 1", "", &["epoch-usage"]),
+        ("unlock w at 1", "", &["epoch-usage"]),
+        (
+            "lock w at 1 shared; put w to 1 size 8 buf b; flush_local w at 1; write buf b; unlock w at 1",
+            "",
+            &[],
+        ),
+        (
+            "lock w at 1 shared; put w to 1 size 8 buf b; r = iflush w at 1; write buf b; wait r; unlock w at 1",
+            "",
+            &["buffer-safety"],
+        ),
+        ("lock w at 1 exclusive; put w to 1 size 8; unlock w at 1", "store w at 0 size 8", &["rma-race"]),
+    ];
+    for (first, second, expected) in table {
+        assert_eq!(violated(&two("", first, second)), expected, "{first} | {second}");
+    }
+}
+
+/// A message orders what a completed flush has completed, and not what a local one has.
+#[test]
+fn only_what_is_complete_at_the_target_is_ordered_by_a_message() {
+    let program = |flush: &str| {
+        let origin = format!(
+            "lock w at 1 shared; put w to 1 size 8; {flush} w at 1; send to 1 tag 0 size 8; unlock w at 1"
+        );
+        two("", &origin, "recv from 0 tag 0 size 8; load w at 0 size 8")
+    };
+    assert_eq!(violated(&program("flush")), [""; 0]);
+    assert_eq!(violated(&program("flush_local")), ["rma-race"]);
+}
+
+/// Serial activation keeps epochs of one window apart, and a flag is a promise of the program that they may meet.
+#[test]
+fn a_flag_lets_two_epochs_race() {
+    let origin = "start w to [1]; put w to 1 size 8; icomplete w; start w to [1]; put w to 1 size 8; icomplete w; wait all";
+    let target = "post w from [0]; iwait_epoch w; post w from [0]; iwait_epoch w; wait all";
+    assert_eq!(violated(&two("", origin, target)), [""; 0]);
+    let both = "option w.access_after_access on\noption w.exposure_after_exposure on\n";
+    assert_eq!(violated(&two(both, origin, target)), ["rma-race"]);
+}
+
+/// R14: both ranks close an access before they post, which needs a flag.
+#[test]
+fn an_access_that_is_closed_before_the_exposure_opens_waits_for_it() {
+    let both = |other: u32| {
+        format!(
+            "start w to [{other}]; put w to {other} size 8; icomplete w; post w from [{other}]; iwait_epoch w; wait all"
+        )
+    };
+    assert_eq!(violated(&two("", &both(1), &both(0))), ["deadlock-freedom"]);
+    assert_eq!(violated(&two("option w.exposure_after_access on\n", &both(1), &both(0))), [""; 0]);
+}
