@@ -5,12 +5,19 @@ use super::{SuiteReport, SuiteSettings};
 use crate::epoch::{EpochBounds, EpochCoverPoint, EpochFamily, EpochItems, FlagSettings};
 use crate::situations::names;
 
-const GENERAL: &[EpochCoverPoint] = &[
-    EpochCoverPoint::Deferred,
-    EpochCoverPoint::Replayed,
-    EpochCoverPoint::EarlyGrant,
-    EpochCoverPoint::Nested,
-];
+use EpochCoverPoint::{
+    BehindFlush, Deferred, EarlyGrant, Enclosed, EndedFirst, ExposureWaits, Fenced, Flagged, Flushed,
+    HeldBack, Nested, Queued, Replayed, Stuck,
+};
+
+const GENERAL: &[EpochCoverPoint] =
+    &[Deferred, Replayed, EarlyGrant, Nested, Flagged, EndedFirst, Fenced, Stuck];
+/// With three ranks, whose closes wait.
+const THREE: &[EpochCoverPoint] = &[EarlyGrant, EndedFirst];
+const FENCES: &[EpochCoverPoint] = &[Deferred, Replayed, EarlyGrant, Nested, Enclosed, HeldBack];
+const LOCKS: &[EpochCoverPoint] = &[Replayed, Nested, Fenced, Queued];
+const FLUSHES: &[EpochCoverPoint] = &[Flushed, BehindFlush];
+const MIXED: &[EpochCoverPoint] = &[Deferred, EarlyGrant, Nested, Queued, HeldBack, ExposureWaits, Stuck];
 
 /// The bounds, each with what its exploration has to meet.
 fn families(full: bool) -> Vec<(EpochBounds, &'static [EpochCoverPoint])> {
@@ -20,19 +27,19 @@ fn families(full: bool) -> Vec<(EpochBounds, &'static [EpochCoverPoint])> {
         |items, ranks, each, all, flags| EpochBounds::Family(EpochFamily { items, ranks, each, all, flags });
     let mut families = vec![
         (family(General, 2, 2, 3, Every), GENERAL),
-        (family(Fences, 2, 2, 4, Off), GENERAL),
-        (family(Locks, 2, 1, 2, OffAndOn), GENERAL),
-        (family(Locks, 2, 2, 2, OffAndOn), GENERAL),
-        (family(Flushes, 2, 1, 2, Off), GENERAL),
-        (family(Mixed, 2, 2, 3, Off), GENERAL),
-        (family(General, 3, 1, 3, Off), GENERAL),
+        (family(Fences, 2, 2, 4, Off), FENCES),
+        (family(Locks, 2, 1, 2, OffAndOn), LOCKS),
+        (family(Locks, 2, 2, 2, OffAndOn), LOCKS),
+        (family(Flushes, 2, 1, 1, Off), FLUSHES),
+        (family(Mixed, 2, 2, 3, Off), MIXED),
+        (family(General, 3, 1, 3, Off), THREE),
     ];
     if full {
         families.push((family(General, 2, 2, 4, OffAndOn), GENERAL));
-        families.push((family(Fences, 2, 3, 5, Off), GENERAL));
-        families.push((family(Locks, 2, 2, 4, OffAndOn), GENERAL));
-        families.push((family(Mixed, 2, 2, 4, OffAndOn), GENERAL));
-        families.push((family(Mixed, 3, 1, 3, OffAndOn), GENERAL));
+        families.push((family(Fences, 2, 3, 5, Off), FENCES));
+        families.push((family(Locks, 2, 2, 4, OffAndOn), LOCKS));
+        families.push((family(Mixed, 2, 2, 4, OffAndOn), MIXED));
+        families.push((family(Mixed, 3, 1, 3, OffAndOn), MIXED));
     }
     families
 }
@@ -45,27 +52,4 @@ pub fn epoch(settings: &SuiteSettings<'_>) -> SuiteReport {
         must_reach: names(must_reach),
     });
     bounded("epoch", &families.collect::<Vec<_>>(), settings)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn measured() {
-        for (bounds, _) in families(false) {
-            use crate::bounds::Bounds;
-            let limits = crate::explore::Limits { threads: 2, ..crate::explore::Limits::default() };
-            println!("{} programs", bounds.count());
-            let outcome = bounds.explore(&limits);
-            println!(
-                "{}: {} states, {:.1} s, {:?}",
-                bounds.name(),
-                outcome.states,
-                outcome.seconds,
-                outcome.reached
-            );
-            println!("{}", outcome.broken.unwrap_or_default());
-        }
-    }
 }

@@ -1,5 +1,5 @@
-//! The built-in suites: every program up to a bound, all executions of registered memory, connections and locks
-//! within bounds, and ablations with each rule off in turn.
+//! The built-in suites: every program up to a bound, all executions of registered memory, connections, locks and
+//! epochs within bounds, and ablations with each rule off in turn.
 
 use crate::explore::Limits;
 use crate::report::Verdict;
@@ -15,7 +15,7 @@ pub const VERSION: u32 = 1;
 pub struct SuiteReport {
     /// [`VERSION`].
     pub version: u32,
-    /// `rendezvous`, `progress`, `memory`, `connection`, `lock` or `ablations`.
+    /// `rendezvous`, `progress`, `memory`, `connection`, `lock`, `epoch` or `ablations`.
     pub suite: String,
     /// As far as the longest search that was done, not the short one.
     pub full: bool,
