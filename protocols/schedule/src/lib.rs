@@ -1,0 +1,43 @@
+//! The order of an epoch's transfers: those to other nodes first, copies on the node while the network streams.
+//!
+//! A network adapter moves data by itself. A copy on the node takes the processor. An epoch is over soonest if all
+//! remote transfers are under way before the first large copy begins (intra-epoch-scheduling 3 and 4). So a remote
+//! transfer and a small copy are carried out in the call that asks for them, and a large copy is queued until the
+//! epoch is closed or flushed: in each sweep after that, copies come behind everything remote.
+//!
+//! **Promises.** Each transfer is passed on once. Accumulates to one target keep their order. What tells a target
+//! that an epoch has no more transfers for it stands behind these. No close, flush or wait for a request is delayed:
+//! the copies that it covers are due from then on. Nothing here is searched: a transfer, a demand of one target and a
+//! due copy take the logarithm of the number of targets that have queued copies.
+//! **Leaves to others.** Which transfers are granted (`carrousel-epoch` says so), carrying them out, their
+//! completions, and when to sweep.
+//! **Entry point.** [`Schedule::offer`], [`Schedule::demand`] and [`Schedule::take_due`]; begin reading at [`Transfer`].
+//!
+//! ```
+//! use carrousel_schedule::*;
+//! let mut schedule = Schedule::<&str, u32>::new(Threshold::default());
+//! let copy = Transfer { place: Place::Node, bytes: 1 << 20, granted: Granted::InCall, accumulates: false };
+//! // A large copy to rank 1, of this node, waits; what goes to rank 8, on another, is posted at once ...
+//! assert_eq!(schedule.offer(1, copy, "copy to 1"), None);
+//! assert_eq!(schedule.offer(8, Transfer { place: Place::Remote, ..copy }, "put to 8"), Some("put to 8"));
+//! // ... and so has the network, when the epoch is closed, something to do while this rank copies.
+//! assert_eq!(schedule.notice(1, "done for 1"), None);
+//! schedule.demand(&1);
+//! assert_eq!(schedule.take_due(), Some("copy to 1"));
+//! assert_eq!(schedule.take_due(), Some("done for 1"));
+//! assert_eq!(schedule.take_due(), None);
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod latency;
+mod rules;
+mod schedule;
+mod threshold;
+
+pub use latency::{Costs, scheduled, unscheduled};
+pub use rules::{AllScheduleRules, ScheduleRules};
+pub use schedule::{Granted, Place, Schedule, Transfer};
+pub use threshold::{DEFAULT_THRESHOLD, Measured, Threshold};
