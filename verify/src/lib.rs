@@ -59,6 +59,7 @@ pub mod report;
 pub mod rules;
 pub mod run;
 pub mod scenario;
+pub mod schedule;
 pub mod search;
 pub mod shortest;
 pub mod situations;

@@ -16,6 +16,7 @@ use carrousel_lock::{AllLockRules, AllTicketRules, LockRules, TicketRules};
 use carrousel_rank::{MirrorRules, Release};
 use carrousel_registration::{AllCacheRules, AllReuseRules, CacheRules, ReuseRules};
 use carrousel_rendezvous::{AllMirrorRules, AllPublishedRules, PublishedRules, Resume};
+use carrousel_schedule::{AllScheduleRules, ScheduleRules};
 pub use environment::{AllEnvironmentRules, EnvironmentRules};
 use std::fmt::Debug;
 use std::hash::Hash;
@@ -102,6 +103,8 @@ bundle! {
     Lock: LockRules = AllLockRules;
     /// The lock of a window by tickets.
     Ticket: TicketRules = AllTicketRules;
+    /// The order of an epoch's transfers.
+    Schedule: ScheduleRules = AllScheduleRules;
     /// The drivers, the kernel and the network around the protocols.
     Environment: EnvironmentRules = AllEnvironmentRules;
 }
@@ -261,6 +264,13 @@ ablations! {
         FlushLeavesLast { Epoch: FLUSH_COVERS: Covers = Covers::BeforeStamp, "FLUSH_COVERS=BEFORE_STAMP" }
         FlushCountsIssued { Epoch: FLUSH_COUNTS_UNISSUED }
         ActivatesInCalls { Epoch: ACTIVATES_AFTER_COMPLETION }
+    }
+    /// The order of an epoch's transfers.
+    Schedule = "schedule" {
+        AccumulatesInAnyOrder { Schedule: ACCUMULATES_IN_ORDER }
+        NoticeBesideCopies { Schedule: NOTICE_BEHIND_COPIES }
+        DemandMissesQueued { Schedule: DEMAND_REACHES_QUEUED }
+        LateGrantWaits { Schedule: LATE_GRANT_IS_DUE }
     }
     /// Locks of windows.
     Lock = "lock" {

@@ -14,6 +14,7 @@ use crate::progress::ProgressBounds;
 use crate::rendezvous::Rendezvous;
 use crate::report::Verdict;
 use crate::rules::RuleSet;
+use crate::schedule::ScheduleBounds;
 use crate::search::CoverPoint;
 use carrousel_epoch::Flags;
 use std::time::Instant;
@@ -42,6 +43,8 @@ pub enum Subject {
     Lock(LockBounds),
     /// Of epochs: in all executions of a program.
     Epoch(EpochBounds),
+    /// Of the order of an epoch's transfers: in all executions within these bounds.
+    Schedule(ScheduleBounds),
     /// Of initial progress: in the programs within these bounds.
     Progress(ProgressBounds),
 }
@@ -55,6 +58,7 @@ impl Ablation {
             Subject::Connection(_) => ConnectionBounds::SET,
             Subject::Lock(_) => LockBounds::SET,
             Subject::Epoch(_) => EpochBounds::SET,
+            Subject::Schedule(_) => ScheduleBounds::SET,
             Subject::Progress(_) => ProgressBounds::SET,
         }
     }
@@ -144,6 +148,10 @@ pub const ABLATIONS: &[Ablation] = &[
     order_ablation("WAIT_FOR_TURN", "O1"),
     order_ablation("WRITE_TAKES_NEXT", "O2"),
     order_ablation("CREDIT_AT_ITS_TURN", "O3"),
+    schedule_ablation("ACCUMULATES_IN_ORDER", "R7; MPI-4.1, 12.7.2"),
+    schedule_ablation("NOTICE_BEHIND_COPIES", "R20"),
+    schedule_ablation("DEMAND_REACHES_QUEUED", "R8"),
+    schedule_ablation("LATE_GRANT_IS_DUE", "IE 4, listing 1"),
     queue_ablation("FIRST_IN_FIRST_OUT", "Q1; SI 2.4.3", QUEUE),
     queue_ablation("EXCLUSIVE_WAITS_FOR_SHARED", "Q2; NB VII-B", QUEUE),
     queue_ablation("SHARED_WAITS_FOR_EXCLUSIVE", "Q3; SI 2.4.3", QUEUE),
@@ -345,6 +353,10 @@ const fn ticket_ablation(rule: &'static str, source: &'static str, bounds: Ticke
     Ablation { subject: Subject::Lock(LockBounds::Tickets(bounds)), rule, source }
 }
 
+const fn schedule_ablation(rule: &'static str, source: &'static str) -> Ablation {
+    Ablation { subject: Subject::Schedule(ScheduleBounds { targets: 1, works: 2 }), rule, source }
+}
+
 const fn epoch_ablation(
     rule: &'static str,
     source: &'static str,
@@ -430,6 +442,7 @@ fn run(ablation: &Ablation, settings: &SuiteSettings<'_>) -> SuiteRow {
             search_programs(protocol, ablation.rule, search, &settings, &mut row);
         }
         Subject::Memory(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
+        Subject::Schedule(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
         Subject::Progress(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
         Subject::Connection(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
         Subject::Lock(bounds) => explore_bounds(bounds, ablation.rule, &settings, &mut row),
