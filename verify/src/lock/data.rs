@@ -2,9 +2,9 @@
 
 /// Two words, which are equal whenever nobody writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Data([u8; 2]);
+pub(super) struct LockedData([u8; 2]);
 
-impl Data {
+impl LockedData {
     /// One of the words.
     pub(super) fn read(self, word: usize) -> u8 {
         self.0[word]

@@ -1,7 +1,7 @@
 //! The exploration of tickets: what is possible in a state, where it ends, and each step in words.
 
 use super::arrivals::Arrivals;
-use super::data::Data;
+use super::data::LockedData;
 use super::node::{FIRST, NearOrigin, access_in_words};
 use super::queue::granted_in_words;
 use super::reached::LockCoverPoint;
@@ -27,7 +27,7 @@ impl<R: TicketRules + RuleType> Model for TicketModel<R> {
             words: TicketWords::starting_at(FIRST, ranks),
             host: HostTickets::new(ranks),
             arrivals: Arrivals::default(),
-            data: Data::default(),
+            data: LockedData::default(),
             near: (0..self.bounds.near).map(NearOrigin::new).collect(),
             far: vec![RemoteOrigin::new(); self.bounds.far.into()],
             deaths: self.bounds.deaths,

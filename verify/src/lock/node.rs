@@ -1,6 +1,6 @@
 //! An origin that shares the words of a lock with the host of the memory.
 
-use super::data::Data;
+use super::data::LockedData;
 use carrousel_lock::{
     Access, Inspection, Mode, Owner, Progress, TicketError, TicketLock, TicketRules, TicketWords, Word,
 };
@@ -11,7 +11,7 @@ pub(super) const FIRST: u64 = u64::MAX;
 
 /// How far it is with its data, under the lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Under {
+enum HolderProgress {
     /// It has done nothing yet.
     Nothing,
     /// It has read this value: an exclusive holder in both words, a shared one in the first.
@@ -37,7 +37,7 @@ pub(super) struct NearOrigin<R> {
     pub(super) lock: TicketLock<R>,
     /// The access to a word of the lock that it carries out next.
     pub(super) due: Option<Access>,
-    under: Under,
+    under: HolderProgress,
     pub(super) inspection: Option<Inspection<R>>,
     pub(super) is_alive: bool,
 }
@@ -48,7 +48,7 @@ impl<R: TicketRules> NearOrigin<R> {
             done: 0,
             lock: TicketLock::new(RankId(rank.into())),
             due: None,
-            under: Under::Nothing,
+            under: HolderProgress::Nothing,
             inspection: None,
             is_alive: true,
         }
@@ -56,7 +56,7 @@ impl<R: TicketRules> NearOrigin<R> {
 
     /// Whether it is about to read or write data.
     pub(super) fn has_data_step(&self) -> bool {
-        self.due.is_none() && self.lock.held().is_some() && self.under != Under::Over
+        self.due.is_none() && self.lock.held().is_some() && self.under != HolderProgress::Over
     }
 
     /// Whether it waits, and carries nothing out.
@@ -80,7 +80,7 @@ impl<R: TicketRules> NearOrigin<R> {
         }
         if self.lock.held().is_some() {
             self.done += 1;
-            self.under = Under::Nothing;
+            self.under = HolderProgress::Nothing;
             self.due = Some(self.lock.release()?);
             return Ok(true);
         }
@@ -92,25 +92,27 @@ impl<R: TicketRules> NearOrigin<R> {
     }
 
     /// Reads or writes under the lock.
-    pub(super) fn step_data(&mut self, data: &mut Data) -> Result<(), Spoilt> {
+    pub(super) fn step_data(&mut self, data: &mut LockedData) -> Result<(), Spoilt> {
         let mode = self.lock.held().unwrap_or(Mode::Shared);
         self.under = match (mode, self.under) {
-            (Mode::Exclusive, Under::Nothing) if !data.is_whole() => return Err(Spoilt::Torn),
-            (_, Under::Nothing) => Under::Read(data.read(0)),
-            (Mode::Shared, Under::Read(first)) if data.read(1) != first => return Err(Spoilt::Torn),
-            (Mode::Exclusive, Under::Read(value)) => {
+            (Mode::Exclusive, HolderProgress::Nothing) if !data.is_whole() => return Err(Spoilt::Torn),
+            (_, HolderProgress::Nothing) => HolderProgress::Read(data.read(0)),
+            (Mode::Shared, HolderProgress::Read(first)) if data.read(1) != first => return Err(Spoilt::Torn),
+            (Mode::Exclusive, HolderProgress::Read(value)) => {
                 if !data.write(0, value + 1) {
                     return Err(Spoilt::Lost);
                 }
-                Under::Wrote(value + 1)
+                HolderProgress::Wrote(value + 1)
             }
-            (Mode::Exclusive, Under::Wrote(value)) => {
+            (Mode::Exclusive, HolderProgress::Wrote(value)) => {
                 if !data.write(1, value) {
                     return Err(Spoilt::Lost);
                 }
-                Under::Over
+                HolderProgress::Over
             }
-            (_, Under::Read(_) | Under::Wrote(_) | Under::Over) => Under::Over,
+            (_, HolderProgress::Read(_) | HolderProgress::Wrote(_) | HolderProgress::Over) => {
+                HolderProgress::Over
+            }
         };
         Ok(())
     }
@@ -118,11 +120,11 @@ impl<R: TicketRules> NearOrigin<R> {
     /// Its next step with data, in words.
     pub(super) fn data_in_words(&self) -> &'static str {
         match (self.lock.held(), self.under) {
-            (Some(Mode::Exclusive), Under::Nothing) => "reads both words",
-            (_, Under::Nothing) => "reads the first word",
-            (Some(Mode::Exclusive), Under::Read(_)) => "writes the first word",
-            (_, Under::Read(_)) => "reads the second word",
-            (_, Under::Wrote(_) | Under::Over) => "writes the second word",
+            (Some(Mode::Exclusive), HolderProgress::Nothing) => "reads both words",
+            (_, HolderProgress::Nothing) => "reads the first word",
+            (Some(Mode::Exclusive), HolderProgress::Read(_)) => "writes the first word",
+            (_, HolderProgress::Read(_)) => "reads the second word",
+            (_, HolderProgress::Wrote(_) | HolderProgress::Over) => "writes the second word",
         }
     }
 }

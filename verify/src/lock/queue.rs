@@ -2,7 +2,7 @@
 
 use super::arrivals::{Arrivals, Way};
 use super::bounds::{LockProgram, QueueBounds, programs};
-use super::data::Data;
+use super::data::LockedData;
 use super::reached::LockCoverPoint;
 use super::remote::{LockPacket, RemoteOrigin};
 use super::violation::LockViolation;
@@ -24,7 +24,7 @@ pub(super) struct QueueState<R> {
     program: u32,
     host: LockManager<R>,
     arrivals: Arrivals,
-    data: Data,
+    data: LockedData,
     origins: Vec<RemoteOrigin>,
     /// By origin: packets that have arrived, and that the host has not taken. Empty without batches.
     backlog: Vec<VecDeque<LockPacket>>,
@@ -180,7 +180,7 @@ impl<R: LockRules + RuleType> Model for QueueModel<R> {
             program,
             host: LockManager::new(self.bounds.origins.into()),
             arrivals: Arrivals::default(),
-            data: Data::default(),
+            data: LockedData::default(),
             origins: vec![RemoteOrigin::new(); origins],
             backlog: vec![VecDeque::new(); origins],
             deaths: self.bounds.deaths,

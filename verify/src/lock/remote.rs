@@ -1,7 +1,7 @@
 //! An origin that does not share memory with the host: it sends packets and data, and sees grants that the host stores.
 
 use super::bounds::LockProgram;
-use super::data::Data;
+use super::data::LockedData;
 use super::violation::LockViolation;
 use carrousel_lock::Mode;
 use std::collections::VecDeque;
@@ -102,7 +102,7 @@ impl RemoteOrigin {
 
     /// The next step under the lock: reads, and at the end writes and releases. Data and release are sent at once, and
     /// arrive one by one. Returns whether what it reads is whole.
-    pub(super) fn act(&mut self, mode: Mode, data: Data) -> bool {
+    pub(super) fn act(&mut self, mode: Mode, data: LockedData) -> bool {
         let is_whole = match (mode, self.phase) {
             (Mode::Shared, RemotePhase::Read(first)) => data.read(1) == first,
             (Mode::Shared, _) => {
@@ -137,7 +137,7 @@ impl RemoteOrigin {
         &mut self,
         rank: u8,
         at: usize,
-        data: &mut Data,
+        data: &mut LockedData,
     ) -> Result<Option<LockPacket>, LockViolation> {
         match self.lane.remove(at) {
             Some(LockItem::Packet(packet)) => Ok(Some(packet)),

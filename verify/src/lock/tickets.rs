@@ -2,7 +2,7 @@
 
 use super::arrivals::{Arrival, Arrivals, Way};
 use super::bounds::{LockProgram, TicketBounds, programs};
-use super::data::Data;
+use super::data::LockedData;
 use super::node::{NearOrigin, Spoilt};
 use super::reached::LockCoverPoint;
 use super::remote::{LockPacket, RemoteOrigin};
@@ -24,7 +24,7 @@ pub(super) struct TicketState<R> {
     pub(super) words: TicketWords,
     pub(super) host: HostTickets<R>,
     pub(super) arrivals: Arrivals,
-    pub(super) data: Data,
+    pub(super) data: LockedData,
     pub(super) near: Vec<NearOrigin<R>>,
     pub(super) far: Vec<RemoteOrigin>,
     pub(super) deaths: u8,
