@@ -4,8 +4,8 @@ use super::program::EpochProgram;
 use super::rank::{EpochRank, ObservedEpoch, StandsFor, WindowOperation, id};
 use super::state::{EpochState, OperationName, insert_sorted};
 use carrousel_epoch::{
-    AllEpochRules, EpochKind, EpochRules, EpochView, Failure, Flags, GrantWord, Mode, OriginView, Packet,
-    Relation, RequestId, Transfer, may_overlap,
+    AllEpochRules, EpochKind, EpochView, Failure, Flags, GrantWord, Mode, OriginView, Packet, Relation,
+    RequestId, Transfer, may_overlap,
 };
 
 fn unless(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
@@ -13,12 +13,7 @@ fn unless(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
 }
 
 /// S2: a transfer begins when its access is granted.
-pub(super) fn issue<R: EpochRules>(
-    state: &EpochState<R>,
-    me: usize,
-    epoch: u64,
-    transfer: Transfer,
-) -> Result<(), String> {
+pub(super) fn issue(state: &EpochState, me: usize, epoch: u64, transfer: Transfer) -> Result<(), String> {
     let rank = &state.ranks[me];
     let is_granted = rank.access_of(epoch, transfer.target).is_some_and(|(word, access)| {
         rank.window.counts(transfer.target, word).is_some_and(|counts| access <= counts.granted)
@@ -29,7 +24,7 @@ pub(super) fn issue<R: EpochRules>(
 }
 
 /// S3: a transfer acts while the exposure of its id is active, and of its kind, or while its lock is held.
-pub(super) fn act<R: EpochRules>(state: &EpochState<R>, name: OperationName) -> Result<(), String> {
+pub(super) fn act(state: &EpochState, name: OperationName) -> Result<(), String> {
     let operation = state.operation(name);
     let host = &state.ranks[operation.target].window;
     let origin = id(name.origin);
@@ -57,17 +52,12 @@ pub(super) fn act<R: EpochRules>(state: &EpochState<R>, name: OperationName) -> 
 }
 
 /// S4: one Done or LockRelease for each target of an epoch, after its close.
-pub(super) fn post<R: EpochRules>(
-    state: &mut EpochState<R>,
-    me: usize,
-    to: usize,
-    packet: Packet,
-) -> Result<(), String> {
-    let Some((word, access)) = EpochRank::<R>::ended_by(packet) else { return Ok(()) };
+pub(super) fn post(state: &mut EpochState, me: usize, to: usize, packet: Packet) -> Result<(), String> {
+    let Some((word, access)) = state.ranks[me].ended_by(packet) else { return Ok(()) };
     let is_first = insert_sorted(&mut state.finished, (me as u8, to as u8, word, access));
     unless(is_first, || format!("one-done: rank {me} is done twice with access {access} to rank {to}"))?;
     let is_its = |epoch: &&ObservedEpoch| {
-        EpochRank::<R>::word(epoch.kind) == word && epoch.targets.contains(&(to, access))
+        state.ranks[me].window.word(epoch.kind) == word && epoch.targets.contains(&(to, access))
     };
     let is_closed = state.ranks[me].epochs.iter().find(is_its).is_none_or(|epoch| !epoch.is_open);
     unless(is_closed, || {
@@ -76,13 +66,8 @@ pub(super) fn post<R: EpochRules>(
 }
 
 /// S4: when Done or LockRelease arrives, every transfer of the epoch to this target has acted.
-pub(super) fn finished<R: EpochRules>(
-    state: &EpochState<R>,
-    from: usize,
-    to: usize,
-    packet: Packet,
-) -> Result<(), String> {
-    let Some(access) = EpochRank::<R>::ended_by(packet) else { return Ok(()) };
+pub(super) fn finished(state: &EpochState, from: usize, to: usize, packet: Packet) -> Result<(), String> {
+    let Some(access) = state.ranks[from].ended_by(packet) else { return Ok(()) };
     let is_late = |operation: &WindowOperation| {
         operation.target == to && operation.access == Some(access) && !operation.has_acted
     };
@@ -93,8 +78,8 @@ pub(super) fn finished<R: EpochRules>(
 }
 
 /// S5, S9, S10, S11: a request is complete once, and not too early.
-pub(super) fn complete<R: EpochRules>(
-    state: &mut EpochState<R>,
+pub(super) fn complete(
+    state: &mut EpochState,
     me: usize,
     request: RequestId,
     result: Result<(), Failure>,
@@ -123,7 +108,7 @@ pub(super) fn complete<R: EpochRules>(
     }
 }
 
-fn closed<R: EpochRules>(state: &EpochState<R>, me: usize, number: u64) -> Result<(), String> {
+fn closed(state: &EpochState, me: usize, number: u64) -> Result<(), String> {
     let rank = &state.ranks[me];
     let epoch = &rank.epochs[number as usize];
     if epoch.kind == EpochKind::Fence {
@@ -156,7 +141,7 @@ fn closed<R: EpochRules>(state: &EpochState<R>, me: usize, number: u64) -> Resul
 }
 
 /// What holds in every state.
-pub(super) fn state<R: EpochRules>(state: &EpochState<R>, program: &EpochProgram) -> Result<(), String> {
+pub(super) fn state(state: &EpochState, program: &EpochProgram) -> Result<(), String> {
     for (me, rank) in state.ranks.iter().enumerate() {
         counts(state, me)?;
         table(me, rank, program.flags)?;
@@ -173,7 +158,7 @@ pub(super) fn state<R: EpochRules>(state: &EpochState<R>, program: &EpochProgram
 }
 
 /// S8, and that memory is not locked and exposed at once.
-fn lock<R: EpochRules>(me: usize, rank: &EpochRank<R>) -> Result<(), String> {
+fn lock(me: usize, rank: &EpochRank) -> Result<(), String> {
     let lock = rank.window.lock();
     if lock.is_free() {
         return Ok(());
@@ -195,7 +180,7 @@ fn lock<R: EpochRules>(me: usize, rank: &EpochRank<R>) -> Result<(), String> {
 }
 
 /// S1: g is a late copy of the peer's e.
-fn counts<R: EpochRules>(state: &EpochState<R>, me: usize) -> Result<(), String> {
+fn counts(state: &EpochState, me: usize) -> Result<(), String> {
     for (other, peer) in state.ranks.iter().enumerate() {
         for word in [GrantWord::Exposures, GrantWord::Locks] {
             let granted = state.ranks[me].window.counts(id(other), word).map_or(0, |counts| counts.granted);
@@ -209,7 +194,7 @@ fn counts<R: EpochRules>(state: &EpochState<R>, me: usize) -> Result<(), String>
 }
 
 /// S6, S7: epochs are active in opening order, and beside those only that the table allows.
-fn table<R: EpochRules>(me: usize, rank: &EpochRank<R>, flags: Flags) -> Result<(), String> {
+fn table(me: usize, rank: &EpochRank, flags: Flags) -> Result<(), String> {
     let views = || rank.window.epochs();
     let newest = views().filter(EpochView::is_active).map(|view| view.name().number).max();
     let deferred = views().filter(|view| !view.is_active()).map(|view| view.name().number).min();
@@ -242,7 +227,7 @@ fn table<R: EpochRules>(me: usize, rank: &EpochRank<R>, flags: Flags) -> Result<
 }
 
 /// S10: a flush is complete as soon as what it covers is.
-fn flushes<R: EpochRules>(me: usize, rank: &EpochRank<R>) -> Result<(), String> {
+fn flushes(me: usize, rank: &EpochRank) -> Result<(), String> {
     for (request, stands_for) in &rank.requests {
         if let StandsFor::Flush(operations, is_local) = stands_for {
             let has_ended = |at: &u8| {
@@ -259,12 +244,12 @@ fn flushes<R: EpochRules>(me: usize, rank: &EpochRank<R>) -> Result<(), String> 
 }
 
 /// Whether a flush with a request is under way.
-pub(super) fn is_flushing<R: EpochRules>(rank: &EpochRank<R>) -> bool {
+pub(super) fn is_flushing(rank: &EpochRank) -> bool {
     rank.requests.iter().any(|(_, stands_for)| matches!(stands_for, StandsFor::Flush(..)))
 }
 
 /// When every rank has ended: what was requested was given, and is known; no closed epoch and no request is left.
-pub(super) fn quiet<R: EpochRules>(state: &EpochState<R>) -> Result<(), String> {
+pub(super) fn quiet(state: &EpochState) -> Result<(), String> {
     for (me, rank) in state.ranks.iter().enumerate() {
         for (other, peer) in state.ranks.iter().enumerate() {
             for word in [GrantWord::Exposures, GrantWord::Locks] {
@@ -286,7 +271,7 @@ pub(super) fn quiet<R: EpochRules>(state: &EpochState<R>) -> Result<(), String> 
 }
 
 /// Which ranks wait for ever, and at which step.
-pub(super) fn stuck<R: EpochRules>(state: &EpochState<R>, program: &EpochProgram) -> String {
+pub(super) fn stuck(state: &EpochState, program: &EpochProgram) -> String {
     let waits = state
         .ranks
         .iter()

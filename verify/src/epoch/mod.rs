@@ -34,6 +34,7 @@ mod situations;
 mod state;
 mod step;
 mod tell;
+mod window;
 
 use crate::bounds::Bounds;
 use crate::explore::Limits;

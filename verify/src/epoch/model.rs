@@ -22,6 +22,8 @@ use std::time::Instant;
 /// What the threads of a search share.
 struct EpochSearch<'a> {
     programs: &'a [EpochProgram],
+    /// The initial state of a program, with the rules that are explored.
+    first: fn(&EpochProgram) -> EpochState,
     limits: &'a Limits<'a>,
     situations: Situations<EpochCoverPoint>,
     next: AtomicUsize,
@@ -42,6 +44,7 @@ pub(super) fn explore<R: EpochRules>(programs: &[EpochProgram], limits: &Limits<
     let began = Instant::now();
     let search = EpochSearch {
         programs,
+        first: EpochState::new::<R>,
         limits,
         situations: Situations::default(),
         next: AtomicUsize::new(0),
@@ -51,9 +54,9 @@ pub(super) fn explore<R: EpochRules>(programs: &[EpochProgram], limits: &Limits<
     };
     std::thread::scope(|scope| {
         for _ in 1..limits.threads.min(programs.len()) {
-            scope.spawn(|| search.run::<R>());
+            scope.spawn(|| search.run());
         }
-        search.run::<R>();
+        search.run();
     });
     let end = search.end.into_inner().unwrap_or_default();
     Outcome {
@@ -68,14 +71,14 @@ pub(super) fn explore<R: EpochRules>(programs: &[EpochProgram], limits: &Limits<
 
 impl EpochSearch<'_> {
     /// Takes programs until there are no more, or one is broken.
-    fn run<R: EpochRules>(&self) {
+    fn run(&self) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(program) = self.programs.get(number) else { return };
             if self.situations.is_stopped() {
                 return;
             }
-            match self.explore::<R>(program) {
+            match self.explore(program) {
                 Ok(None) => continue,
                 Ok(Some(text)) => {
                     let Ok(mut end) = self.end.lock() else { return };
@@ -95,10 +98,10 @@ impl EpochSearch<'_> {
     }
 
     /// Explores one program, breadth first. The text of a shortest counterexample, if there is one.
-    fn explore<R: EpochRules>(&self, program: &EpochProgram) -> Result<Option<String>, Stopped> {
-        let mut states = vec![Rc::new(EpochState::<R>::new(program))];
+    fn explore(&self, program: &EpochProgram) -> Result<Option<String>, Stopped> {
+        let mut states = vec![Rc::new((self.first)(program))];
         let mut from: Vec<Option<(usize, EpochAction)>> = vec![None];
-        let mut known: HashSet<Rc<EpochState<R>>, ahash::RandomState> = states.iter().cloned().collect();
+        let mut known: HashSet<Rc<EpochState>, ahash::RandomState> = states.iter().cloned().collect();
         let (mut at, mut possible) = (0, Vec::new());
         while let Some(state) = states.get(at).cloned() {
             if at % STATES_BETWEEN_LOOKS == 0
@@ -139,7 +142,7 @@ const STATES_BETWEEN_LOOKS: usize = 1024;
 
 /// The promise that is broken, and how. Every step consumes something, so that each execution ends: a rank that waits for
 /// ever waits in a state in which nothing can happen.
-fn broken<R: EpochRules>(program: &EpochProgram, state: &EpochState<R>, is_end: bool) -> Option<String> {
+fn broken(program: &EpochProgram, state: &EpochState, is_end: bool) -> Option<String> {
     if state.violation.is_some() || !is_end {
         return state.violation.clone();
     }
@@ -150,11 +153,11 @@ fn broken<R: EpochRules>(program: &EpochProgram, state: &EpochState<R>, is_end: 
 }
 
 /// The states up to one, each with the step that leaves it.
-fn path<R: EpochRules>(
-    states: &[Rc<EpochState<R>>],
+fn path(
+    states: &[Rc<EpochState>],
     from: &[Option<(usize, EpochAction)>],
     last: usize,
-) -> Vec<(EpochState<R>, Option<EpochAction>)> {
+) -> Vec<(EpochState, Option<EpochAction>)> {
     let mut path = vec![(EpochState::clone(&states[last]), None)];
     let mut at = last;
     while let Some((before, action)) = from[at] {

@@ -1,6 +1,7 @@
 //! One rank: its window, how far its program is, and what an observer knows of its calls.
 
 use super::program::{Blocking, EpochStep};
+use super::window::ModelWindow;
 use carrousel_epoch::{
     Call, EpochKind, EpochRules, Flags, FlushPoint, GrantWord, OperationId, Packet, RankId, RequestId,
     Returned, TransferKind, Window,
@@ -66,8 +67,8 @@ pub(super) struct ObservedEpoch {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub(super) struct EpochRank<R> {
-    pub(super) window: Window<R>,
+pub(super) struct EpochRank {
+    pub(super) window: ModelWindow,
     /// The next step of its program.
     pub(super) at: u8,
     pub(super) waits_for: Option<WaitsFor>,
@@ -78,10 +79,10 @@ pub(super) struct EpochRank<R> {
     pub(super) fences: u8,
 }
 
-impl<R: EpochRules> EpochRank<R> {
-    pub(super) fn new(me: usize, ranks: usize, flags: Flags) -> Self {
+impl EpochRank {
+    pub(super) fn new<R: EpochRules>(me: usize, ranks: usize, flags: Flags) -> Self {
         Self {
-            window: Window::new(id(me), ranks as u32, flags),
+            window: ModelWindow::new(Window::<R>::new(id(me), ranks as u32, flags)),
             at: 0,
             waits_for: None,
             requests: Vec::new(),
@@ -213,16 +214,11 @@ impl<R: EpochRules> EpochRank<R> {
         }
     }
 
-    /// The word that grants the accesses of a kind of epoch.
-    pub(super) fn word(kind: EpochKind) -> GrantWord {
-        if kind.locks() && R::LOCKS_COUNT_APART { GrantWord::Locks } else { GrantWord::Exposures }
-    }
-
     /// The access that a packet ends.
-    pub(super) fn ended_by(packet: Packet) -> Option<(GrantWord, u64)> {
+    pub(super) fn ended_by(&self, packet: Packet) -> Option<(GrantWord, u64)> {
         match packet {
             Packet::Done { access } => Some((GrantWord::Exposures, access)),
-            Packet::LockRelease { access } => Some((Self::word(EpochKind::Lock), access)),
+            Packet::LockRelease { access } => Some((self.window.word(EpochKind::Lock), access)),
             Packet::LockRequest { .. } => None,
         }
     }
@@ -231,7 +227,7 @@ impl<R: EpochRules> EpochRank<R> {
     pub(super) fn access_of(&self, epoch: u64, target: RankId) -> Option<(GrantWord, u64)> {
         let epoch = self.epochs.get(epoch as usize)?;
         let (_, access) = epoch.targets.iter().find(|(rank, _)| *rank == index(target))?;
-        Some((Self::word(epoch.kind), *access))
+        Some((self.window.word(epoch.kind), *access))
     }
 
     /// What its program does next.

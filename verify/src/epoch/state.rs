@@ -28,8 +28,8 @@ pub(super) struct StoredWord {
 
 /// One state.
 #[derive(Clone, Debug, Hash, PartialEq, Eq)]
-pub(super) struct EpochState<R> {
-    pub(super) ranks: Vec<EpochRank<R>>,
+pub(super) struct EpochState {
+    pub(super) ranks: Vec<EpochRank>,
     /// By sender and receiver, as [`EpochState::pair`] counts them.
     pub(super) lanes: Vec<VecDeque<LaneItem>>,
     /// Reads and atomics that have arrived, and have not acted. In order of name.
@@ -54,11 +54,11 @@ pub(super) fn word_index(word: GrantWord) -> usize {
     }
 }
 
-impl<R: EpochRules> EpochState<R> {
-    pub(super) fn new(program: &EpochProgram) -> Self {
+impl EpochState {
+    pub(super) fn new<R: EpochRules>(program: &EpochProgram) -> Self {
         let ranks = program.ranks.len();
         Self {
-            ranks: (0..ranks).map(|me| EpochRank::new(me, ranks, program.flags)).collect(),
+            ranks: (0..ranks).map(|me| EpochRank::new::<R>(me, ranks, program.flags)).collect(),
             lanes: vec![VecDeque::new(); ranks * ranks],
             reading: Vec::new(),
             unreported: Vec::new(),
@@ -81,7 +81,7 @@ impl<R: EpochRules> EpochState<R> {
     /// Whether every rank has run to its end.
     pub(super) fn is_over(&self, program: &EpochProgram) -> bool {
         let ended =
-            |(rank, steps): (&EpochRank<R>, &Vec<_>)| usize::from(rank.at) == steps.len() && rank.is_free();
+            |(rank, steps): (&EpochRank, &Vec<_>)| usize::from(rank.at) == steps.len() && rank.is_free();
         self.ranks.iter().zip(&program.ranks).all(ended)
     }
 }

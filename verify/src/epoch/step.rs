@@ -6,7 +6,7 @@ use super::rank::{id, index};
 use super::situations::EpochCoverPoint;
 use super::state::{EpochState, LaneItem, OperationName, insert_sorted, word_index};
 use crate::situations::Situations;
-use carrousel_epoch::{EpochKind, EpochRules, Event, GrantWord, Order, Output, Report};
+use carrousel_epoch::{EpochKind, Event, GrantWord, Order, Output, Report};
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,11 +26,7 @@ pub(super) enum EpochAction {
 }
 
 /// Appends the steps that are possible.
-pub(super) fn actions<R: EpochRules>(
-    program: &EpochProgram,
-    state: &EpochState<R>,
-    actions: &mut Vec<EpochAction>,
-) {
+pub(super) fn actions(program: &EpochProgram, state: &EpochState, actions: &mut Vec<EpochAction>) {
     if !program.is_self_late {
         // What a rank sends to itself arrives before anything else happens there, in an order that makes no difference.
         let own = (0..state.ranks.len()).find_map(|me| to_self(state, me));
@@ -89,7 +85,7 @@ pub(super) fn actions<R: EpochRules>(
 }
 
 /// What a rank has sent to itself and not taken. A packet that is fenced behind reads of its own may have to wait.
-fn to_self<R: EpochRules>(state: &EpochState<R>, me: usize) -> Option<EpochAction> {
+fn to_self(state: &EpochState, me: usize) -> Option<EpochAction> {
     let (pair, rank) = (state.pair(me, me), me as u8);
     let unseen = |word: &GrantWord| {
         let value = state.words[pair][word_index(*word)];
@@ -107,17 +103,17 @@ fn to_self<R: EpochRules>(state: &EpochState<R>, me: usize) -> Option<EpochActio
 }
 
 /// Whether a fenced packet has to wait.
-fn is_reading<R: EpochRules>(state: &EpochState<R>, from: usize, to: usize) -> bool {
+fn is_reading(state: &EpochState, from: usize, to: usize) -> bool {
     state.reading.iter().any(|name| name.origin == from && state.operation(*name).target == to)
 }
 
 /// The state after a step.
-pub(super) fn after<R: EpochRules>(
+pub(super) fn after(
     program: &EpochProgram,
-    state: &EpochState<R>,
+    state: &EpochState,
     action: EpochAction,
     situations: &Situations<EpochCoverPoint>,
-) -> EpochState<R> {
+) -> EpochState {
     let mut next = state.clone();
     let result = Stepping { state: &mut next, situations }.step(program, action);
     let result = result.and_then(|()| check::state(&next, program));
@@ -129,9 +125,9 @@ pub(super) fn after<R: EpochRules>(
 }
 
 /// Counts what the new state is an example of.
-fn note<R: EpochRules>(
-    before: &EpochState<R>,
-    after: &EpochState<R>,
+fn note(
+    before: &EpochState,
+    after: &EpochState,
     program: &EpochProgram,
     situations: &Situations<EpochCoverPoint>,
 ) {
@@ -154,7 +150,7 @@ fn note<R: EpochRules>(
                 situations.note(EpochCoverPoint::Enclosed);
             }
         }
-        if rank.window.held_back().count() > old.window.held_back().count() {
+        if rank.window.held_back() > old.window.held_back() {
             situations.note(EpochCoverPoint::HeldBack);
         }
         if rank.window.lock().waiting().count() > old.window.lock().waiting().count() {
@@ -186,18 +182,18 @@ fn note<R: EpochRules>(
 }
 
 /// Whether nothing can happen any more, and a rank has not ended.
-pub(super) fn is_stuck<R: EpochRules>(program: &EpochProgram, state: &EpochState<R>) -> bool {
+pub(super) fn is_stuck(program: &EpochProgram, state: &EpochState) -> bool {
     let mut possible = Vec::new();
     actions(program, state, &mut possible);
     possible.is_empty() && !state.is_over(program)
 }
 
-struct Stepping<'a, R> {
-    state: &'a mut EpochState<R>,
+struct Stepping<'a> {
+    state: &'a mut EpochState,
     situations: &'a Situations<EpochCoverPoint>,
 }
 
-impl<R: EpochRules> Stepping<'_, R> {
+impl Stepping<'_> {
     fn step(&mut self, program: &EpochProgram, action: EpochAction) -> Result<(), String> {
         match action {
             EpochAction::Program(me) => self.program_step(program, usize::from(me)),

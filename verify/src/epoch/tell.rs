@@ -3,15 +3,11 @@
 use super::program::EpochProgram;
 use super::state::{EpochState, LaneItem, OperationName, word_index};
 use super::step::EpochAction;
-use carrousel_epoch::{EpochRules, GrantWord, Mode, Packet, TransferKind};
+use carrousel_epoch::{GrantWord, Mode, Packet, TransferKind};
 use std::fmt::Write;
 
 /// The violation, the program, and the steps, one a line.
-pub(super) fn tell<R: EpochRules>(
-    what: &str,
-    program: &EpochProgram,
-    path: &[(EpochState<R>, Option<EpochAction>)],
-) -> String {
+pub(super) fn tell(what: &str, program: &EpochProgram, path: &[(EpochState, Option<EpochAction>)]) -> String {
     let mut text = format!("{what}\n{program}");
     for (number, step) in (1..).zip(path.windows(2)) {
         if let [(before, Some(action)), (after, _)] = step {
@@ -21,12 +17,7 @@ pub(super) fn tell<R: EpochRules>(
     text
 }
 
-fn line<R: EpochRules>(
-    program: &EpochProgram,
-    before: &EpochState<R>,
-    action: EpochAction,
-    after: &EpochState<R>,
-) -> String {
+fn line(program: &EpochProgram, before: &EpochState, action: EpochAction, after: &EpochState) -> String {
     let mut text = match action {
         EpochAction::Program(me) => {
             let rank = &before.ranks[usize::from(me)];
@@ -79,7 +70,7 @@ fn line<R: EpochRules>(
     text
 }
 
-fn arrival<R: EpochRules>(state: &EpochState<R>, name: OperationName) -> String {
+fn arrival(state: &EpochState, name: OperationName) -> String {
     let operation = state.operation(name);
     match operation.kind {
         TransferKind::Put => format!("the put of rank {} arrives at rank {}", name.origin, operation.target),
@@ -97,7 +88,7 @@ fn packet_name(packet: Packet) -> String {
 }
 
 /// What a step has set going.
-fn effects<R: EpochRules>(before: &EpochState<R>, after: &EpochState<R>, text: &mut String) {
+fn effects(before: &EpochState, after: &EpochState, text: &mut String) {
     for from in 0..after.ranks.len() {
         for to in 0..after.ranks.len() {
             let pair = after.pair(from, to);

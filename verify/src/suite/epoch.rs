@@ -13,7 +13,7 @@ use EpochCoverPoint::{
 const GENERAL: &[EpochCoverPoint] =
     &[Deferred, Replayed, EarlyGrant, Nested, Flagged, EndedFirst, Fenced, Stuck];
 /// With three ranks, whose closes wait.
-const THREE: &[EpochCoverPoint] = &[EarlyGrant, EndedFirst];
+const THREE: &[EpochCoverPoint] = &[EarlyGrant];
 const FENCES: &[EpochCoverPoint] = &[Deferred, Replayed, EarlyGrant, Nested, Enclosed, HeldBack];
 const LOCKS: &[EpochCoverPoint] = &[Replayed, Nested, Fenced, Queued];
 const FLUSHES: &[EpochCoverPoint] = &[Flushed, BehindFlush];
@@ -36,6 +36,8 @@ fn families(full: bool) -> Vec<(EpochBounds, &'static [EpochCoverPoint])> {
     ];
     if full {
         families.push((family(General, 2, 2, 4, OffAndOn), GENERAL));
+        families.push((family(General, 3, 2, 4, Off), THREE));
+        families.push((family(Flushes, 2, 1, 2, Off), FLUSHES));
         families.push((family(Fences, 2, 3, 5, Off), FENCES));
         families.push((family(Locks, 2, 2, 4, OffAndOn), LOCKS));
         families.push((family(Mixed, 2, 2, 4, OffAndOn), MIXED));
