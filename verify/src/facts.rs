@@ -217,7 +217,7 @@ impl RankFacts {
                 // The end of a claim, of which jobs are not reduced.
                 Act::ReceiveClaimed(_) | Act::Discard(_) => {}
                 // `WindowFacts` knows of these.
-                Act::Access(_) | Act::TouchWindow(_) => {}
+                Act::Access(_) | Act::TouchWindow(_) | Act::AwaitOwnLock(_) => {}
                 Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) | Act::Define(_) => {}
             }
         }

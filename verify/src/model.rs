@@ -12,6 +12,7 @@ use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Proc, State};
+use crate::windows::has_own_lock;
 use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
@@ -149,6 +150,7 @@ impl<P: Protocol> Model<P> {
                 }
                 _ => false,
             },
+            Act::AwaitOwnLock(window) => has_own_lock(proc, rank, *window),
             act => later_of(program, act).is_none() || later::fault(program, proc).is_none(),
         }
     }

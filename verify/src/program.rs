@@ -90,6 +90,9 @@ pub enum Act {
     Access(u16),
     /// The program itself reads or writes its own memory of a window.
     TouchWindow(OwnAccess),
+    /// Wait until the rank has the lock of its own memory in this window, if it has requested that: it may access that memory
+    /// by itself from then on (MPI-4.1, 12.5.3).
+    AwaitOwnLock(u16),
     /// The program itself uses a local buffer.
     Touch {
         /// Which.

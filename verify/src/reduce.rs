@@ -24,7 +24,8 @@
 //! - requests of different ranks for one lock, unless all are shared;
 //! - the end of a transfer with the beginning of another access that could race with it. To begin early and to end late
 //!   shows more races than the reverse, so only ends, and what the program does to its own memory, are in conflict;
-//! - all of a window that is both locked and exposed: its host goes by what comes first.
+//! - in a window that is both locked and exposed, requests and releases of locks with what opens and closes exposures: the
+//!   host goes by what comes first.
 //!
 //! In jobs with windows an action without conflicts is taken alone, and where there is none, all are taken.
 //!
@@ -45,7 +46,7 @@ use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Act, Ordinal, Start};
 use crate::search::ViolationSite;
 use crate::state::State;
-use carrousel_rank::epoch::Packet;
+use carrousel_rank::epoch::{Call, Packet};
 use carrousel_rank::{Protocol, Source};
 use std::cell::Cell;
 
@@ -289,14 +290,16 @@ impl<P: Protocol> View<'_, P> {
                     sought(program, proc, *what).is_some_and(|pattern| pattern.source == Source::Any);
                 is_wild.then_some(Node::ReceiveEnds(rank))
             }
-            Act::Access(access) => {
-                let window = program.accesses[usize::from(*access)].window;
-                self.facts.windows.is_mixed(window).then_some(Node::Step(rank))
-            }
             Act::TouchWindow(_) => {
                 self.facts.windows.may_race_at(self.state, rank, self.pc(rank)).then_some(Node::Step(rank))
             }
-            Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) | Act::Define(_) => None,
+            Act::Wait(_)
+            | Act::Probe { .. }
+            | Act::Touch { .. }
+            | Act::Access(_)
+            | Act::AwaitOwnLock(_)
+            | Act::Compute(_)
+            | Act::Define(_) => None,
             Act::Test(request)
             | Act::Claim(request)
             | Act::ReceiveClaimed(request)
@@ -309,8 +312,10 @@ impl<P: Protocol> View<'_, P> {
                 *ordinal,
             ) {
                 Start::Synchronize(call) => {
-                    let window = program.synchronizations[usize::from(call)].window;
-                    self.facts.windows.is_mixed(window).then_some(Node::Step(rank))
+                    let call = &program.synchronizations[usize::from(call)];
+                    let exposes =
+                        matches!(call.call(), Call::Post(_) | Call::Wait | Call::Test | Call::Fence);
+                    (exposes && self.facts.windows.is_mixed(call.window)).then_some(Node::Step(rank))
                 }
                 Start::Collective { .. } | Start::Later(_) => None,
                 Start::Send { to, .. } => {
@@ -330,10 +335,12 @@ impl<P: Protocol> View<'_, P> {
     /// Whether something that may happen conflicts with what comes out of the network for a window.
     fn conflicts_in_window(&self, window: u16, channel: Channel, item: &InFlight) -> bool {
         let windows = &self.facts.windows;
-        if windows.is_mixed(window) {
-            return true;
-        }
         match item {
+            InFlight::OfEpoch { packet, .. }
+                if windows.is_mixed(window) && !matches!(packet, Packet::Done { .. }) =>
+            {
+                true
+            }
             InFlight::Transfer(moving) => {
                 let origin =
                     if channel.kind == ChannelKind::Fetch(window) { channel.at } else { channel.peer };

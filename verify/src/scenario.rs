@@ -6,7 +6,7 @@ use crate::program::{
 };
 use carrousel_options::protocol;
 use carrousel_program as meaning;
-use carrousel_program::epoch::Transfer;
+use carrousel_program::epoch::{Call as EpochCall, Transfer};
 use carrousel_program::{Action, Operation, ProgramError, RequestId, check_no_windows, programs, windows};
 use carrousel_rank::{Communicator, NO_WINDOW, Options, Speculation};
 use carrousel_scenario::Scenario;
@@ -180,6 +180,9 @@ fn compile(source: &meaning::Program, rank: u32) -> Result<Program, JobError> {
                 let at = program.synchronizations.len() as u16;
                 program.synchronizations.push(Synchronization::new(&call));
                 program.start(line, Start::Synchronize(at));
+                if call.blocking && matches!(call.call, EpochCall::Lock { .. } | EpochCall::LockAll) {
+                    program.act(line, Act::AwaitOwnLock(call.window.0 as u16));
+                }
                 if call.blocking && !call.is_born_complete() {
                     wait(&mut program, &mut known, source, line, statement.requests());
                 }

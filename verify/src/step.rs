@@ -123,7 +123,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     proc.learn(*name, program.received(communicator, envelope.source, envelope.tag));
                 }
             }
-            Act::Compute(_) => {}
+            Act::Compute(_) | Act::AwaitOwnLock(_) => {}
             Act::Define(communicator) => self.define(proc, program, *communicator),
             Act::Claim(ordinal) => self.claim(proc, *ordinal),
             Act::ReceiveClaimed(ordinal) => self.receive_claimed(proc, *ordinal),

@@ -14,7 +14,7 @@ use crate::state::{Open, Proc, State};
 use crate::step::Outputs;
 use crate::violation::{Violation, ViolationKind};
 use carrousel_program::OwnAccess;
-use carrousel_program::epoch::{Call, Event, Mode, Order, Report};
+use carrousel_program::epoch::{Call, EpochKind, Event, Mode, Order, Report};
 use carrousel_rank::{Called, Context, Protocol, RankId, UsageError, WindowIndex, WindowWork};
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -308,6 +308,22 @@ pub(crate) fn check_exclusion<P: Protocol>(windows: u16, state: &mut State<P>, m
             }
         }
     }
+}
+
+/// Whether a rank has the lock of its own memory, if it has an epoch open that requests it.
+pub(crate) fn has_own_lock<P: Protocol>(proc: &Proc<P>, rank: u16, window: u16) -> bool {
+    let me = RankId(u32::from(rank));
+    let window = proc.rank.window(WindowIndex(u32::from(window)));
+    let mut epochs = window.into_iter().flat_map(|window| window.epochs());
+    epochs.all(|epoch| {
+        let is_of_mine = match epoch.name().kind {
+            EpochKind::LockAll => true,
+            EpochKind::Lock => epoch.name().target == Some(me),
+            EpochKind::Access | EpochKind::Exposure | EpochKind::Fence => false,
+        };
+        let is_granted = || epoch.targets().any(|target| target.rank == me && target.is_granted);
+        !is_of_mine || epoch.is_closed() || is_granted()
+    })
 }
 
 /// The locks that a rank holds: of whose memory, and how.

@@ -1,9 +1,13 @@
 //! Scenarios with windows: the verdicts are the same whether orders are left out or not, and the checks find what they say.
 
+#[path = "jobs/dice.rs"]
+mod dice;
+
 use carrousel_scenario::{Check, load};
 use carrousel_verify::explore::Limits;
 use carrousel_verify::report::Verdict;
 use carrousel_verify::run::{Request, check};
+use dice::Dice;
 use std::fmt::Write;
 
 /// The verdicts of a file's checks; `None` if a bound was hit.
@@ -16,20 +20,6 @@ fn verdicts(text: &str, reduce: bool, max_states: u64) -> Option<(Vec<(Check, Ve
     let states = report.states;
     let verdicts = report.checks.iter().map(|report| (report.check, report.verdict));
     report.exhaustive.then(|| (verdicts.collect(), states))
-}
-
-/// A sequence of numbers that is the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
 }
 
 /// A program for each rank, drawn as rounds in which some ranks synchronize.
@@ -133,7 +123,7 @@ fn draw(dice: &mut Dice) -> String {
             let _ = writeln!(text, "option w.{flag} on");
         }
     }
-    let kind = dice.below(4);
+    let kind = dice.below(5);
     let mut draft = Draft { dice, programs: vec![Vec::new(); ranks as usize] };
     for _ in 0..1 + draft.dice.below(3) {
         match (kind, draft.dice.below(4)) {
@@ -142,7 +132,8 @@ fn draw(dice: &mut Dice) -> String {
             (0, _) => draft.fences(),
             (1, _) => draft.exposure(),
             (2, _) => draft.lock(),
-            (_, 2) => draft.exposure(),
+            (3, 2) => draft.exposure(),
+            (4, 2) => draft.fences(),
             _ => draft.lock(),
         }
     }
@@ -162,7 +153,7 @@ fn draw(dice: &mut Dice) -> String {
 
 #[test]
 fn verdicts_are_the_same_with_and_without_the_reduction() {
-    let mut dice = Dice(1);
+    let mut dice = Dice::new(1);
     let (mut compared, mut fewer, mut violated) = (0, 0, [0; Check::ALL.len()]);
     for _ in 0..400 {
         let text = draw(&mut dice);
@@ -274,6 +265,22 @@ fn a_flag_lets_two_epochs_race() {
     assert_eq!(violated(&two("", origin, target)), [""; 0]);
     let both = "option w.access_after_access on\noption w.exposure_after_exposure on\n";
     assert_eq!(violated(&two(both, origin, target)), ["rma-race"]);
+}
+
+/// A lock of a rank's own memory is held when the call returns, since the program may access that memory by itself.
+#[test]
+fn a_lock_of_ones_own_memory_is_held_when_its_call_returns() {
+    let origin = "lock w at 1 exclusive; put w to 1 size 8; unlock w at 1";
+    let own = |mode: &str| format!("lock w at 1 {mode}; store w at 0 size 8; unlock w at 1");
+    assert_eq!(violated(&two("", origin, &own("exclusive"))), [""; 0]);
+    let shared = "lock w at 1 shared; put w to 1 size 8; unlock w at 1";
+    assert_eq!(violated(&two("", shared, &own("shared"))), ["rma-race"]);
+    // Nor does a rank get its own lock past another one that waits for it.
+    let holds =
+        "lock w at 1 exclusive; put w to 1 size 8; flush w at 1; recv from 1 tag 0 size 8; unlock w at 1";
+    let waits = "recv from 0 tag 1 size 8; lock w at 1 exclusive; send to 0 tag 0 size 8; unlock w at 1";
+    let told = holds.replace("flush w at 1;", "flush w at 1; send to 1 tag 1 size 8;");
+    assert_eq!(violated(&two("", &told, waits)), ["deadlock-freedom"]);
 }
 
 /// R14: both ranks close an access before they post, which needs a flag.

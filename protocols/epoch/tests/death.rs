@@ -7,12 +7,12 @@ const DEAD: RankId = RankId(1);
 const ALIVE: RankId = RankId(2);
 const FAILED: Result<(), Failure> = Err(Failure::PeerDied(DEAD));
 
-struct Driven {
+struct Survivor {
     window: Window<AllEpochRules>,
     work: Vec<Output>,
 }
 
-impl Driven {
+impl Survivor {
     fn new() -> Self {
         Self { window: Window::new(RankId(0), 3, Flags::default()), work: Vec::new() }
     }
@@ -45,7 +45,7 @@ impl Driven {
 
 #[test]
 fn an_access_epoch_ends_with_an_error_when_its_other_targets_are_done() {
-    let mut rank = Driven::new();
+    let mut rank = Survivor::new();
     rank.call(Call::Start(&[DEAD, ALIVE]));
     let (to_dead, to_alive) = (rank.put(DEAD), rank.put(ALIVE));
     let closed = rank.close(Call::Complete);
@@ -62,7 +62,7 @@ fn an_access_epoch_ends_with_an_error_when_its_other_targets_are_done() {
 
 #[test]
 fn an_exposure_and_a_fence_do_not_wait_for_the_dead() {
-    let mut rank = Driven::new();
+    let mut rank = Survivor::new();
     rank.call(Call::Post(&[DEAD]));
     let closed = rank.close(Call::Wait);
     rank.event(Event::Died(DEAD));
@@ -81,7 +81,7 @@ fn an_exposure_and_a_fence_do_not_wait_for_the_dead() {
 
 #[test]
 fn deferred_epochs_and_flushes_end_with_an_error() {
-    let mut rank = Driven::new();
+    let mut rank = Survivor::new();
     rank.call(Call::Lock { target: ALIVE, mode: Mode::Shared });
     rank.close(Call::Unlock(ALIVE));
     rank.call(Call::Lock { target: DEAD, mode: Mode::Shared });
@@ -105,7 +105,7 @@ fn deferred_epochs_and_flushes_end_with_an_error() {
 
 #[test]
 fn a_lock_that_the_dead_hold_is_reported_and_stays_held() {
-    let mut rank = Driven::new();
+    let mut rank = Survivor::new();
     let request = |from, mode| Event::Packet { from, packet: Packet::LockRequest { mode, access: 1 } };
     rank.event(request(DEAD, Mode::Exclusive));
     rank.event(request(ALIVE, Mode::Exclusive));
@@ -122,7 +122,7 @@ fn a_lock_that_the_dead_hold_is_reported_and_stays_held() {
 
 #[test]
 fn a_waiting_request_of_the_dead_goes() {
-    let mut rank = Driven::new();
+    let mut rank = Survivor::new();
     let request = |from, mode| Event::Packet { from, packet: Packet::LockRequest { mode, access: 1 } };
     rank.event(request(RankId(0), Mode::Shared));
     rank.event(request(DEAD, Mode::Exclusive));

@@ -138,6 +138,7 @@ impl Narrator<'_> {
             | Act::Compute(_)
             | Act::Touch { .. }
             | Act::TouchWindow(_)
+            | Act::AwaitOwnLock(_)
             | Act::Define(_) => None,
         }
     }

@@ -287,6 +287,7 @@ impl<'a> Names<'a> {
             Act::Discard(ordinal) => format!("discard {}", self.short(rank, *ordinal)),
             Act::Cancel(ordinal) => format!("cancel {}", self.short(rank, *ordinal)),
             Act::Access(access) => self.access(rank, *access),
+            Act::AwaitOwnLock(window) => format!("lock {window}"),
             Act::TouchWindow(own) => {
                 let verb = if own.write { "store" } else { "load" };
                 format!("{verb} {} at {} size {}", own.window.0, own.offset, units::size(own.len))

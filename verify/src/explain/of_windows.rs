@@ -168,6 +168,22 @@ pub(super) fn reason<P: Protocol>(
     Some((parts.join(", and "), waits_for))
 }
 
+/// Why a rank waits for the lock of its own memory, and the ranks that it waits for.
+pub(super) fn own_lock<P: Protocol>(
+    names: &Names<'_>,
+    state: &State<P>,
+    rank: u16,
+    window: u16,
+) -> (String, Vec<u16>) {
+    let holders = holders(state, window, rank, rank);
+    let name = names.window(window);
+    let text = match holders.as_slice() {
+        [] => format!("for the lock of its own memory in {name}"),
+        some => format!("for the lock of its own memory in {name}, which {} holds", ranks(some)),
+    };
+    (text, holders)
+}
+
 /// The other ranks that hold the lock of a rank's memory.
 fn holders<P: Protocol>(state: &State<P>, window: u16, host: u16, but: u16) -> Vec<u16> {
     let Some(proc) = state.procs.get(usize::from(host)) else { return Vec::new() };

@@ -224,7 +224,8 @@ impl<P: Protocol> View<'_, P> {
                 | Act::Access(_)
                 | Act::TouchWindow(_)
                 | Act::Compute(_)
-                | Act::Define(_) => {}
+                | Act::Define(_)
+                | Act::AwaitOwnLock(_) => {}
             }
         }
         found.unwrap_or(Node::Step(rank))

@@ -1,8 +1,11 @@
 //! Small jobs that use everything a program can use, drawn from a fixed sequence.
 
+mod dice;
+
 use carrousel_program::Group;
 use carrousel_rank::{Communicator, Kind, Members, Options, RankId, Source, Speculation, TagSelector, mpi};
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Sought, Start};
+pub(crate) use dice::Dice;
 use std::sync::Arc;
 
 /// Two ranks that use everything.
@@ -25,26 +28,6 @@ pub(crate) const THREE: Shape = Shape {
 };
 /// Three ranks that have a collective between their messages.
 pub(crate) const MIXED: Shape = Shape { requests: 2, collectives: 1, ..THREE };
-
-/// A small generator of numbers: the sequence is part of the test.
-pub(crate) struct Dice(u64);
-
-impl Dice {
-    /// The sequence that begins with `seed`.
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    /// A number below `limit`.
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
 
 /// How jobs are drawn.
 #[derive(Clone, Copy)]

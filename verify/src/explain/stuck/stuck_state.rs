@@ -92,6 +92,11 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                 let why = self.names.fault(rank).unwrap_or_default();
                 vec![Reason::new(format!("forever: {why}"), "out of range")]
             }
+            Act::AwaitOwnLock(window) => {
+                let (text, waits_for) = of_windows::own_lock(self.names, self.state, rank, *window);
+                edges.own.extend(waits_for.into_iter().filter(|other| !self.is_finished(*other)));
+                vec![Reason::new(text, "epoch")]
+            }
             Act::Probe { sought: what, .. } => {
                 let looked_for = self.names.program(rank).and_then(|program| sought(program, proc, *what));
                 let reason = |pattern: Pattern| {
