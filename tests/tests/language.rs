@@ -1,8 +1,7 @@
 //! The page of the language: each example is what the page says that it is, and nothing of the language has none.
 //!
 //! An example is a block whose info string begins with `scn`: `scn` alone is verified, `scn portable` under the weakest
-//! MPI, `scn unexplored` is a right file that cannot be explored yet, `scn wrong` is a wrong one, whose message is the
-//! `text` block behind it.
+//! MPI, `scn wrong` is a wrong one, whose message is the `text` block behind it.
 
 use carrousel_scenario::ast::{Arg, Ast, Expr, Field, Item, Local, Operator, Ranks, Tree, Value};
 use carrousel_scenario::units::Unit;
@@ -24,7 +23,6 @@ const STATES_MAX: u64 = 200_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
     AsExpected { portable: bool },
-    Unexplored,
     Wrong,
 }
 
@@ -69,7 +67,6 @@ fn examples() -> Vec<Example> {
         let claim = match info.as_str() {
             "scn" => Claim::AsExpected { portable: false },
             "scn portable" => Claim::AsExpected { portable: true },
-            "scn unexplored" => Claim::Unexplored,
             "scn wrong" => Claim::Wrong,
             other => panic!("{PAGE}:{line}: a block of `{other}`, which no test knows"),
         };
@@ -102,11 +99,6 @@ fn contradiction(example: &Example) -> Option<String> {
                 let found = rendered(&error);
                 (found != *message).then(|| format!("the message is\n{found}"))
             }
-        },
-        Claim::Unexplored => match verify(text, false) {
-            Err(error) if error.contains("cannot be explored yet") => None,
-            Err(error) => Some(error),
-            Ok(_) => Some("it can be explored: say so, and verify it".to_owned()),
         },
         Claim::AsExpected { portable } => match verify(text, portable) {
             Err(error) => Some(error),

@@ -1,9 +1,9 @@
 //! A state of the whole system: the ranks, and the network between them.
 
 use crate::network::{InFlight, Message, Network};
+use crate::open_epochs::{OpenAccess, OpenEpoch};
 use crate::program::{Ordinal, Start};
 use crate::violation::Violation;
-use crate::windows::{OpenAccess, OpenEpoch};
 use carrousel_rank::{Handle, Kept, Packet, Protocol, Rank};
 use carrousel_scenario::{Received, RequestId};
 use smallvec::SmallVec;

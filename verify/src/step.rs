@@ -10,34 +10,18 @@ use crate::later::sought;
 use crate::model::Model;
 use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network, Reading};
 use crate::oracle::{Expectation, check_end};
+use crate::outputs::Outputs;
+use crate::own_locks::check_exclusion;
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
 use crate::state::{Hashed, Open, Proc, State};
 use crate::violation::ViolationKind;
-use crate::windows::check_exclusion;
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Read, Receive,
-    ReceiveClaimed, Sink, Work, Write, collective_of,
+    ReceiveClaimed, Work, Write, collective_of,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
-
-/// Outputs of one input.
-#[derive(Default)]
-pub(crate) struct Outputs {
-    work: SmallVec<[Work; 4]>,
-    decline: bool,
-}
-
-impl Sink for Outputs {
-    fn work(&mut self, work: Work) {
-        self.work.push(work);
-    }
-
-    fn agree_to_write(&mut self) -> bool {
-        !self.decline
-    }
-}
 
 /// The state after `action`.
 pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Action) -> State<P> {

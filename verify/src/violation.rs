@@ -1,8 +1,8 @@
 //! Violations: the check that is violated, and what has happened.
 
 use crate::network::Message;
+use crate::open_epochs::OpenEpoch;
 use crate::program::Ordinal;
-use crate::windows::OpenEpoch;
 use carrousel_rank::Communicator;
 use carrousel_rank::epoch::EpochUsageError;
 use carrousel_scenario::Check;

@@ -5,7 +5,6 @@ use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Access, Act, Job, Program, Start};
 use crate::state::State;
 use crate::violation::ViolationKind;
-use crate::windows::{groups_differ, has_windows};
 use carrousel_program::OwnAccess;
 use carrousel_rank::epoch::{Call, Mode, Packet};
 use carrousel_rank::{Protocol, WindowIndex};
@@ -223,4 +222,31 @@ fn calls(program: &Program) -> impl Iterator<Item = (u16, u16, Call<'_>)> {
         let call = &program.synchronizations[usize::from(index)];
         Some((pc, call.window, call.call()))
     })
+}
+
+/// The first pair of ranks of which one starts access epochs to the other, and that has not as many exposures for it.
+fn groups_differ(job: &Job) -> Option<ViolationKind> {
+    // By window, origin and target: accesses without exposures.
+    let mut missing: BTreeMap<(u16, u16, u16), i64> = BTreeMap::new();
+    for (rank, program) in (0..).zip(&job.ranks) {
+        for call in &program.synchronizations {
+            match call.call() {
+                Call::Start(group) => group.iter().for_each(|target| {
+                    *missing.entry((call.window, rank, target.0 as u16)).or_default() += 1
+                }),
+                Call::Post(group) => group.iter().for_each(|origin| {
+                    *missing.entry((call.window, origin.0 as u16, rank)).or_default() -= 1
+                }),
+                _ => {}
+            }
+        }
+    }
+    let differ = missing.into_iter().find(|(_, missing)| *missing != 0);
+    differ.map(|((window, origin, target), _)| ViolationKind::GroupsDiffer { origin, target, window })
+}
+
+/// Whether some rank of a job uses a window.
+fn has_windows(job: &Job) -> bool {
+    let uses = |program: &Program| !program.synchronizations.is_empty() || !program.accesses.is_empty();
+    job.ranks.iter().any(|program| uses(program))
 }

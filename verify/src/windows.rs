@@ -8,58 +8,17 @@
 
 use crate::context::StepContext;
 use crate::network::{Channel, ChannelKind, InFlight, Moving};
+use crate::open_epochs::{EpochForm, OpenAccess, OpenEpoch};
 use crate::oracle::Expectation;
-use crate::program::{Job, Ordinal, Program};
-use crate::state::{Open, Proc, State};
-use crate::step::Outputs;
-use crate::violation::{Violation, ViolationKind};
+use crate::outputs::Outputs;
+use crate::program::Ordinal;
+use crate::state::{Open, Proc};
+use crate::violation::ViolationKind;
 use carrousel_program::OwnAccess;
-use carrousel_program::epoch::{Call, EpochKind, Event, Mode, Order, Report};
+use carrousel_program::epoch::{Call, Event, Order, Report};
 use carrousel_rank::{Called, Context, Protocol, RankId, UsageError, WindowIndex, WindowWork};
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
-
-/// What the program has opened, as it sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EpochForm {
-    /// Between two fences.
-    Fence,
-    /// From start to complete.
-    Access,
-    /// From post to wait.
-    Exposure,
-    /// From lock to unlock of this rank.
-    Lock(u16),
-    /// From lock_all to unlock_all.
-    LockAll,
-}
-
-/// An epoch that the program has open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct OpenEpoch {
-    /// The window.
-    pub window: u16,
-    /// The epoch.
-    pub form: EpochForm,
-    /// Whether it has an access.
-    pub is_used: bool,
-    /// The step that opened it.
-    pub opened_at: u16,
-}
-
-/// An access whose local buffer is the library's until one of some requests has been waited for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct OpenAccess {
-    /// Its index in the program.
-    pub access: u16,
-    /// Its epoch.
-    pub form: EpochForm,
-    /// Whether that is closed.
-    pub is_closed: bool,
-    /// The requests of closes and flushes that complete it.
-    pub covered_by: SmallVec<[Ordinal; 1]>,
-}
 
 impl<P: Protocol> StepContext<'_, P> {
     /// The program accesses the memory of a window.
@@ -289,76 +248,4 @@ fn follow<P: Protocol>(
         }
         _ => {}
     }
-}
-
-/// A step of `me` may have given it a lock: no other rank may have one that excludes it.
-pub(crate) fn check_exclusion<P: Protocol>(windows: u16, state: &mut State<P>, me: u16) {
-    for window in 0..windows {
-        for (host, mode) in locks_held(&state.procs[usize::from(me)], window) {
-            let excludes = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
-            let others = state.ranks().filter(|(rank, _)| *rank != me);
-            let holder = others
-                .filter(|(_, proc)| locks_held(proc, window).any(|(of, other)| of == host && excludes(other)))
-                .map(|(rank, _)| rank)
-                .next();
-            if let Some(holder) = holder {
-                let kind = ViolationKind::LockedTwice { at: host, origin: me, holder };
-                state.violations.push(Violation { check: Check::LockExclusion, kind });
-                return;
-            }
-        }
-    }
-}
-
-/// Whether a rank has the lock of its own memory, if it has an epoch open that requests it.
-pub(crate) fn has_own_lock<P: Protocol>(proc: &Proc<P>, rank: u16, window: u16) -> bool {
-    let me = RankId(u32::from(rank));
-    let window = proc.rank.window(WindowIndex(u32::from(window)));
-    let mut epochs = window.into_iter().flat_map(|window| window.epochs());
-    epochs.all(|epoch| {
-        let is_of_mine = match epoch.name().kind {
-            EpochKind::LockAll => true,
-            EpochKind::Lock => epoch.name().target == Some(me),
-            EpochKind::Access | EpochKind::Exposure | EpochKind::Fence => false,
-        };
-        let is_granted = || epoch.targets().any(|target| target.rank == me && target.is_granted);
-        !is_of_mine || epoch.is_closed() || is_granted()
-    })
-}
-
-/// The locks that a rank holds: of whose memory, and how.
-fn locks_held<P: Protocol>(proc: &Proc<P>, window: u16) -> impl Iterator<Item = (u16, Mode)> {
-    let window = proc.rank.window(WindowIndex(u32::from(window)));
-    let epochs = window.into_iter().flat_map(|window| window.epochs());
-    epochs.filter(|epoch| epoch.name().kind.locks()).flat_map(|epoch| {
-        let held = epoch.targets().filter(|target| target.is_granted && !target.is_finished);
-        held.map(move |target| (target.rank.0 as u16, epoch.mode()))
-    })
-}
-
-/// The first pair of ranks of which one starts access epochs to the other, and that has not as many exposures for it.
-pub(crate) fn groups_differ(job: &Job) -> Option<ViolationKind> {
-    // By window, origin and target: accesses without exposures.
-    let mut missing: BTreeMap<(u16, u16, u16), i64> = BTreeMap::new();
-    for (rank, program) in (0..).zip(&job.ranks) {
-        for call in &program.synchronizations {
-            match call.call() {
-                Call::Start(group) => group.iter().for_each(|target| {
-                    *missing.entry((call.window, rank, target.0 as u16)).or_default() += 1
-                }),
-                Call::Post(group) => group.iter().for_each(|origin| {
-                    *missing.entry((call.window, origin.0 as u16, rank)).or_default() -= 1
-                }),
-                _ => {}
-            }
-        }
-    }
-    let differ = missing.into_iter().find(|(_, missing)| *missing != 0);
-    differ.map(|((window, origin, target), _)| ViolationKind::GroupsDiffer { origin, target, window })
-}
-
-/// Whether some rank of a job uses a window.
-pub(crate) fn has_windows(job: &Job) -> bool {
-    let uses = |program: &Program| !program.synchronizations.is_empty() || !program.accesses.is_empty();
-    job.ranks.iter().any(|program| uses(program))
 }

@@ -2,7 +2,7 @@
 //! gungraun-runner, of the version of gungraun in Cargo.lock; `cargo xtask test` installs that.
 //!
 //! Claim: an eager message to a posted receive (send call, packet at the receiver, completion test and
-//! release there, and what the driver does in `BenchedEnds::message`) costs 528 instructions or less. Each
+//! release there, and what the driver does in `BenchedEnds::message`) costs 534 instructions or less. Each
 //! benchmark counts 1,000 of them, the warm-up included; posting the receive is not counted. More than
 //! [`INSTRUCTIONS_MAX`] is an error.
 
@@ -14,7 +14,7 @@ use gungraun::{Callgrind, EntryPoint, EventKind};
 use std::hint::black_box;
 
 /// The limit of a benchmark: the claim, times its messages.
-const INSTRUCTIONS_MAX: u64 = 528 * 1000;
+const INSTRUCTIONS_MAX: u64 = 534 * 1000;
 
 const WARM_UP: u32 = 100;
 const MESSAGES: u32 = 1000 - WARM_UP;

@@ -40,6 +40,7 @@ mod options;
 mod rank;
 mod signature;
 mod status;
+mod window_work;
 mod windows;
 mod work;
 
@@ -64,5 +65,6 @@ pub use options::{Job, Options, Speculation, Transfer};
 pub use rank::Rank;
 pub use signature::Signature;
 pub use status::{Arrived, Failure, Status};
-pub use windows::{Called, WindowError, WindowIndex, WindowWork};
+pub use window_work::{WindowIndex, WindowWork};
+pub use windows::{Called, WindowError};
 pub use work::{Kept, Sink, Work};

@@ -3,7 +3,8 @@
 use crate::collectives::{Collectives, schedule};
 use crate::communicators::{Communicators, Members};
 use crate::messages::Messages;
-use crate::windows::{Called, WindowError, WindowIndex, Windows};
+use crate::window_work::WindowIndex;
+use crate::windows::{Called, WindowError, Windows};
 use crate::{
     Arrived, Call, Collective, Event, Job, Options, ProtocolError, Receive, Schedule, Send, Sink, Status,
     UsageError,

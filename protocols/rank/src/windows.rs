@@ -4,6 +4,7 @@
 //! program waits for epochs, flushes and messages in one call, and news of peers that are lost.
 
 use crate::messages::Messages;
+use crate::window_work::{WindowIndex, WindowWork};
 use crate::{Failure, Sink, Status, UsageError, Work};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -11,10 +12,6 @@ use carrousel_epoch as epoch;
 use carrousel_epoch::{AllEpochRules, EpochEventError, Flags, FlushPoint, Output, Returned, Window};
 use carrousel_matching::{Handle, RankId};
 use carrousel_rendezvous::Protocol;
-
-/// A window of a rank: all ranks of the job make the same windows in the same order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct WindowIndex(pub u32);
 
 /// What a call on a window has left to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,40 +22,6 @@ pub enum Called {
     Request(Handle),
     /// The driver goes on until [`crate::Rank::is_flushed`].
     Flush(FlushPoint),
-}
-
-/// What a driver has to do for a window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum WindowWork {
-    /// Begin an operation; [`epoch::Event::LocallyComplete`] and [`epoch::Event::Complete`] follow.
-    Transfer {
-        /// Its name in the events.
-        operation: epoch::OperationId,
-        /// The number of its epoch among those that the program has opened.
-        epoch: u64,
-        /// What is moved.
-        transfer: epoch::Transfer,
-    },
-    /// Post a packet, to a peer that may be this rank.
-    Post {
-        /// To whom.
-        to: RankId,
-        /// What.
-        packet: epoch::Packet,
-        /// What it stands behind.
-        order: epoch::Order,
-    },
-    /// Store a grant word in the memory of an origin, which may be this rank.
-    Store {
-        /// The origin.
-        to: RankId,
-        /// Which of its words for this rank.
-        word: epoch::GrantWord,
-        /// Its new value.
-        value: u64,
-    },
-    /// Tell the program what only the host of the memory can see.
-    Report(epoch::Report),
 }
 
 /// All windows of a rank.

@@ -99,19 +99,19 @@ pub enum Work {
         /// Bytes, a whole number of elements.
         len: u64,
     },
-    /// What a window asks for.
-    Window {
-        /// Which.
-        window: WindowIndex,
-        /// What.
-        work: WindowWork,
-    },
     /// A request is complete.
     Complete {
         /// Which.
         request: Handle,
         /// How.
         status: Status,
+    },
+    /// What a window asks for.
+    Window {
+        /// Which.
+        window: WindowIndex,
+        /// What.
+        work: WindowWork,
     },
 }
 

@@ -1,8 +1,8 @@
 //! Violations at windows in a sentence or two.
 
 use super::diagnosis::{Diagnoser, Diagnosis};
+use crate::open_epochs::{EpochForm, OpenEpoch};
 use crate::program::Act;
-use crate::windows::{EpochForm, OpenEpoch};
 
 impl Diagnoser<'_> {
     /// Where the last step of a rank's program is: ``at line 5 (`put w to 1 size 8`)``.

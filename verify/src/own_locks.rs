@@ -1,0 +1,52 @@
+//! The locks that ranks hold, by the word of those who hold them.
+
+use crate::state::{Proc, State};
+use crate::violation::{Violation, ViolationKind};
+use carrousel_rank::epoch::{EpochKind, Mode};
+use carrousel_rank::{Protocol, RankId, WindowIndex};
+use carrousel_scenario::Check;
+
+/// A step of `me` may have given it a lock: no other rank may have one that excludes it.
+pub(crate) fn check_exclusion<P: Protocol>(windows: u16, state: &mut State<P>, me: u16) {
+    for window in 0..windows {
+        for (host, mode) in locks_held(&state.procs[usize::from(me)], window) {
+            let excludes = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
+            let others = state.ranks().filter(|(rank, _)| *rank != me);
+            let holder = others
+                .filter(|(_, proc)| locks_held(proc, window).any(|(of, other)| of == host && excludes(other)))
+                .map(|(rank, _)| rank)
+                .next();
+            if let Some(holder) = holder {
+                let kind = ViolationKind::LockedTwice { at: host, origin: me, holder };
+                state.violations.push(Violation { check: Check::LockExclusion, kind });
+                return;
+            }
+        }
+    }
+}
+
+/// Whether a rank has the lock of its own memory, if it has an epoch open that requests it.
+pub(crate) fn has_own_lock<P: Protocol>(proc: &Proc<P>, rank: u16, window: u16) -> bool {
+    let me = RankId(u32::from(rank));
+    let window = proc.rank.window(WindowIndex(u32::from(window)));
+    let mut epochs = window.into_iter().flat_map(|window| window.epochs());
+    epochs.all(|epoch| {
+        let is_of_mine = match epoch.name().kind {
+            EpochKind::LockAll => true,
+            EpochKind::Lock => epoch.name().target == Some(me),
+            EpochKind::Access | EpochKind::Exposure | EpochKind::Fence => false,
+        };
+        let is_granted = || epoch.targets().any(|target| target.rank == me && target.is_granted);
+        !is_of_mine || epoch.is_closed() || is_granted()
+    })
+}
+
+/// The locks that a rank holds: of whose memory, and how.
+fn locks_held<P: Protocol>(proc: &Proc<P>, window: u16) -> impl Iterator<Item = (u16, Mode)> {
+    let window = proc.rank.window(WindowIndex(u32::from(window)));
+    let epochs = window.into_iter().flat_map(|window| window.epochs());
+    epochs.filter(|epoch| epoch.name().kind.locks()).flat_map(|epoch| {
+        let held = epoch.targets().filter(|target| target.is_granted && !target.is_finished);
+        held.map(move |target| (target.rank.0 as u16, epoch.mode()))
+    })
+}
