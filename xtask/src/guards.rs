@@ -23,6 +23,8 @@ pub(crate) fn instructions() -> Result<StepOutcome, String> {
         &[
             "carrousel-rank",
             "--package",
+            "carrousel-epoch",
+            "--package",
             "carrousel",
             "--bench",
             "progress",
