@@ -13,6 +13,9 @@ use carrousel_scenario::Scenario;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// Pairs of ranks in all windows, each of which takes some 100 bytes.
+const PEERS_MAX: u64 = 1 << 22;
+
 /// Why a scenario cannot be explored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -54,6 +57,16 @@ pub enum JobError {
     TooLong {
         /// Which rank.
         rank: u32,
+    },
+    /// More peers than there is memory for: each rank counts the epochs of each window with each rank.
+    #[error(
+        "{windows} windows of {ranks} ranks are too many to explore: at most {PEERS_MAX} pairs of ranks in all of them"
+    )]
+    TooManyPeers {
+        /// How many ranks.
+        ranks: u32,
+        /// How many windows.
+        windows: usize,
     },
     /// More ranks than the checker has numbers for.
     #[error("{ranks} ranks are too many to explore: at most {}", u16::MAX)]
@@ -120,7 +133,14 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     if portable && !scenario.windows.is_empty() {
         check_no_windows(scenario)?;
     }
-    Ok(Job { ranks, options, windows: windows(scenario) })
+    // Windows that no statement is about need no memory.
+    let are_used = check_no_windows(scenario).is_err();
+    let windows = if are_used { windows(scenario) } else { Vec::new() };
+    let counted = u64::from(scenario.ranks).pow(2).saturating_mul(windows.len() as u64);
+    if counted > PEERS_MAX {
+        return Err(JobError::TooManyPeers { ranks: scenario.ranks, windows: windows.len() });
+    }
+    Ok(Job { ranks, options, windows })
 }
 
 /// By step: the names that stand for a message from then on, and the receives that they name; probes have no request.
@@ -265,6 +285,15 @@ fn keep_what_is_asked_for(program: &mut Program, mut known: Known) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn windows_of_very_many_ranks_are_refused_before_they_take_memory() {
+        let text = |fence: &str| format!("ranks 4096\nwindow w 8\nrank 0\n  {fence}\n");
+        let job =
+            |text: &str| job(&carrousel_scenario::load("f", text.as_bytes()).expect("it is right"), false);
+        assert_eq!(job(&text("fence w")), Err(JobError::TooManyPeers { ranks: 4096, windows: 1 }));
+        assert!(job(&text("barrier")).is_ok(), "a window that nobody uses takes none");
+    }
 
     /// Whether what the first statement starts uses the buffer that the second one writes.
     fn uses_what_is_written(start: &str) -> Option<bool> {

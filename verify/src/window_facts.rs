@@ -98,16 +98,21 @@ impl WindowFacts {
 
     /// Compares all accesses to the memory of one rank.
     fn compare(&mut self, target: u16, made: &[Made]) {
-        for (at, one) in made.iter().enumerate() {
-            let others = made.iter().enumerate().filter(|(other, _)| *other != at);
-            let conflicting =
-                others.filter(|(_, other)| made.len() > COMPARED_MAX || conflict(target, &one.2, &other.2));
+        let last_of = |conflicting: &mut dyn Iterator<Item = &Made>| -> LastSteps {
             let mut last: BTreeMap<u16, u16> = BTreeMap::new();
-            for (_, (rank, pc, _)) in conflicting {
+            for (rank, pc, _) in conflicting {
                 let known = last.entry(*rank).or_default();
                 *known = (*known).max(*pc);
             }
-            let last: LastSteps = last.into_iter().collect();
+            last.into_iter().collect()
+        };
+        let any = (made.len() > COMPARED_MAX).then(|| last_of(&mut made.iter()));
+        for (at, one) in made.iter().enumerate() {
+            let last = any.clone().unwrap_or_else(|| {
+                let others =
+                    made.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| other);
+                last_of(&mut others.filter(|other| conflict(target, &one.2, &other.2)))
+            });
             match one {
                 (rank, _, Touch::Access(index, _)) => {
                     self.conflicts[usize::from(*rank)][usize::from(*index)] = last
