@@ -267,6 +267,20 @@ fn a_flag_lets_two_epochs_race() {
     assert_eq!(violated(&two(both, origin, target)), ["rma-race"]);
 }
 
+/// One of two ranks waits, under a lock, for a message that the other one sends under the same lock: all is well if that
+/// one gets the lock first. Which of the two it is must not matter to the search.
+#[test]
+fn both_orders_of_two_lock_requests_are_explored() {
+    for (waits, sends) in [(0, 1), (1, 0)] {
+        let locked = "lock w at 2 exclusive\n  put w to 2 size 8\n  flush w at 2";
+        let text = format!(
+            "ranks 3\nwindow w 8\nrank {waits}\n  {locked}\n  recv from {sends} tag 0 size 8\n  unlock w at 2\n\
+             rank {sends}\n  {locked}\n  send to {waits} tag 0 size 8\n  unlock w at 2\n"
+        );
+        assert_eq!(violated(&text), ["deadlock-freedom"], "{text}");
+    }
+}
+
 /// A lock of a rank's own memory is held when the call returns, since the program may access that memory by itself.
 #[test]
 fn a_lock_of_ones_own_memory_is_held_when_its_call_returns() {
