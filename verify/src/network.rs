@@ -47,6 +47,16 @@ pub enum ChannelKind {
     Grants(u16),
 }
 
+impl Channel {
+    /// The rank that has begun the transfers of a window in it: what is fetched comes out where it began.
+    pub fn origin(&self) -> u16 {
+        match self.kind {
+            ChannelKind::Fetch(_) => self.at,
+            _ => self.peer,
+        }
+    }
+}
+
 impl From<Direction> for ChannelKind {
     fn from(direction: Direction) -> Self {
         match direction {
@@ -254,16 +264,14 @@ impl Network {
 
     /// The transfers of a window to or from the memory of a rank, with the ranks that have begun them.
     pub fn transfers(&self, window: u16, target: u16) -> impl Iterator<Item = (u16, Moving)> {
-        self.items.iter().filter_map(move |(channel, item)| match (item, channel.kind) {
-            (InFlight::Transfer(moving), ChannelKind::Lane(of)) if (of, channel.at) == (window, target) => {
-                Some((channel.peer, *moving))
-            }
-            (InFlight::Transfer(moving), ChannelKind::Fetch(of))
-                if (of, channel.peer) == (window, target) =>
-            {
-                Some((channel.at, *moving))
-            }
-            _ => None,
+        self.items.iter().filter_map(move |(channel, item)| {
+            let InFlight::Transfer(moving) = item else { return None };
+            let place = match channel.kind {
+                ChannelKind::Lane(of) => (of, channel.at),
+                ChannelKind::Fetch(of) => (of, channel.peer),
+                _ => return None,
+            };
+            (place == (window, target)).then(|| (channel.origin(), *moving))
         })
     }
 

@@ -341,11 +341,7 @@ impl<P: Protocol> View<'_, P> {
             {
                 true
             }
-            InFlight::Transfer(moving) => {
-                let origin =
-                    if channel.kind == ChannelKind::Fetch(window) { channel.at } else { channel.peer };
-                windows.may_race(self.state, origin, moving.access)
-            }
+            InFlight::Transfer(moving) => windows.may_race(self.state, channel.origin(), moving.access),
             InFlight::OfEpoch { packet: Packet::LockRequest { .. }, .. } => {
                 windows.locks_race(self.state, window, channel.at, channel.peer)
             }

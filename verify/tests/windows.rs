@@ -244,6 +244,26 @@ fn what_is_wrong_with_a_window_is_found() {
     }
 }
 
+/// Each rank counts its own accesses, so the first of one has the number of the first of the other.
+#[test]
+fn data_in_flight_is_told_as_that_of_its_origin() {
+    let ends = |access: &str, other: u32| {
+        format!("lock w at {other} shared; {access}; unlock w at {other}; recv from {other} tag 9 size 8")
+    };
+    let text = two("", &ends("get w from 1 size 8", 1), &ends("put w to 0 size 8", 0));
+    let scenario = load("drawn.scn", text.as_bytes()).expect("it is right");
+    let report = check(&scenario, &Request::default()).expect("it can be explored");
+    let deadlock = report.checks.iter().find_map(|check| check.counterexample.as_ref()).expect("both wait");
+    let told: Vec<&str> = deadlock.steps.iter().map(|step| &*step.what).collect();
+    for expected in [
+        "the data of rank 0's get (line 5) reaches rank 0",
+        "the data of rank 1's put (line 10) reaches memory of rank 0",
+    ] {
+        let tells = told.iter().filter(|step| step.starts_with(expected)).count();
+        assert_eq!(tells, 1, "{expected}: {told:#?}");
+    }
+}
+
 /// A message orders what a completed flush has completed, and not what a local one has.
 #[test]
 fn only_what_is_complete_at_the_target_is_ordered_by_a_message() {

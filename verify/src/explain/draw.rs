@@ -119,11 +119,7 @@ impl Pen<'_> {
                 ArrowKind::Data,
             ),
             InFlight::Transfer(moving) => {
-                let origin = match sent.channel.kind {
-                    ChannelKind::Fetch(_) => sent.channel.at,
-                    _ => sent.channel.peer,
-                };
-                (self.names.access(origin, moving.access), ArrowKind::Data)
+                (self.names.access(sent.channel.origin(), moving.access), ArrowKind::Data)
             }
             InFlight::Moved(_) => ("complete".to_owned(), ArrowKind::Control),
             InFlight::OfEpoch { .. } | InFlight::Granted(..) => {

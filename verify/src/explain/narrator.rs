@@ -51,10 +51,7 @@ impl Narrator<'_> {
                 _ => format!("the report to rank {at} that its {} is written", self.own(at, request)),
             },
             InFlight::Transfer(_) | InFlight::Moved(_) | InFlight::OfEpoch { .. } | InFlight::Granted(..) => {
-                format!(
-                    "{} to rank {at}",
-                    of_windows::in_flight(self.names, &sent.item, at, sent.channel.peer)
-                )
+                format!("{} to rank {at}", of_windows::in_flight(self.names, sent))
             }
         }
     }
@@ -147,7 +144,7 @@ impl Narrator<'_> {
                 (String::new(), format!("rank {at} "))
             }
             InFlight::Transfer(_) | InFlight::OfEpoch { .. } | InFlight::Granted(..) => {
-                let what = of_windows::in_flight(self.names, &sent.item, at, sent.channel.peer);
+                let what = of_windows::in_flight(self.names, sent);
                 let memory =
                     if matches!(sent.channel.kind, ChannelKind::Lane(_)) { "memory of " } else { "" };
                 let memory = if matches!(sent.item, InFlight::Transfer(_)) { memory } else { "" };

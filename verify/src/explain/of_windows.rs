@@ -1,5 +1,6 @@
 //! Windows in explanations: names of accesses and of what is in flight, and why an epoch waits.
 
+use super::execution::Sent;
 use super::names::{Names, ranks};
 use crate::network::{InFlight, Moving};
 use crate::program::{Act, Ordinal, Start};
@@ -82,15 +83,11 @@ pub(super) fn packet_name(item: &InFlight) -> Option<&'static str> {
 }
 
 /// What something of a window is about: `DONE of rank 0`, `the grant of rank 1's exposure`.
-pub(super) fn in_flight(names: &Names<'_>, item: &InFlight, at: u16, peer: u16) -> String {
-    match item {
+pub(super) fn in_flight(names: &Names<'_>, sent: &Sent) -> String {
+    let peer = sent.channel.peer;
+    match sent.item {
         InFlight::Transfer(Moving { access, .. }) => {
-            let fetches = |rank: u16| {
-                let of = names.program(rank)?.accesses.get(usize::from(*access))?;
-                Some(of.transfer.kind.reads())
-            };
-            let origin = if fetches(at) == Some(true) && fetches(peer) != Some(false) { at } else { peer };
-            format!("the data of {}", names.access_of(origin, *access))
+            format!("the data of {}", names.access_of(sent.channel.origin(), access))
         }
         InFlight::Moved(_) => format!("the completion of a transfer to rank {peer}"),
         InFlight::OfEpoch { packet, .. } => match packet {
