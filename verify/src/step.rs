@@ -16,6 +16,7 @@ use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
 use crate::state::{Hashed, Open, Proc, State};
 use crate::violation::ViolationKind;
+use carrousel_rank::epoch;
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Read, Receive,
     ReceiveClaimed, Work, Write, collective_of,
@@ -390,7 +391,7 @@ impl<P: Protocol> StepContext<'_, P> {
     ) {
         let mut got = None;
         let mut taken = None;
-        let mut of_windows = SmallVec::<[_; 2]>::new();
+        let mut left_locally = SmallVec::<[_; 2]>::new();
         for work in outputs.work {
             match work {
                 Work::Send { to, context, packet, .. } => {
@@ -439,16 +440,20 @@ impl<P: Protocol> StepContext<'_, P> {
                     proc.kept.extend(proc.arrived.last().map(|message| (kept, *message)));
                 }
                 Work::Copy { .. } | Work::Combine { .. } => {}
-                Work::Window { window, work } => of_windows.push((window, work)),
+                Work::Window { window, work } => {
+                    let moved = self.perform_of_window(window, work);
+                    left_locally.extend(moved.map(|operation| (window, operation)));
+                }
                 Work::Complete { request, status } => self.completed(proc, request, &status, &mut got),
             }
-        }
-        for (window, work) in of_windows {
-            self.perform_of_window(proc, window, work);
         }
         if let Expectation::Match(expected) = expectation {
             let got = got.and_then(|handle| proc.by_handle(handle)).map(|open| open.ordinal);
             self.compare(got, taken, expected);
+        }
+        // Local buffers may be free at once, and nothing goes wrong only if they are so later. It is the next input.
+        for (window, operation) in left_locally {
+            self.event_of_window(proc, window, epoch::Event::LocallyComplete(operation));
         }
     }
 

@@ -15,7 +15,7 @@ use crate::program::Ordinal;
 use crate::state::{Open, Proc};
 use crate::violation::ViolationKind;
 use carrousel_program::OwnAccess;
-use carrousel_program::epoch::{Call, Event, Order, Report};
+use carrousel_program::epoch::{Call, Event, OperationId, Order, Report};
 use carrousel_rank::{Called, Context, Protocol, RankId, UsageError, WindowIndex, WindowWork};
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -87,70 +87,70 @@ impl<P: Protocol> StepContext<'_, P> {
         }
     }
 
-    /// What a window asks for.
-    pub(crate) fn perform_of_window(&mut self, proc: &mut Proc<P>, window: WindowIndex, work: WindowWork) {
+    /// What a window asks for. Returns the operation whose local buffer is free from now on, if one is.
+    pub(crate) fn perform_of_window(&mut self, window: WindowIndex, work: WindowWork) -> Option<OperationId> {
         let (me, window) = (self.me, window.0 as u16);
-        let channel =
-            |at: RankId, kind| Channel { at: at.0 as u16, peer: me, context: Context::MESSAGES, kind };
-        match work {
+        let channel = |at, peer, kind| Channel { at, peer, context: Context::MESSAGES, kind };
+        let (channel, item) = match work {
             WindowWork::Transfer { operation, transfer, .. } => {
                 let moving = Moving { operation, access: transfer.local as u16 };
-                self.check_race(window, transfer.target.0 as u16, moving.access);
-                if transfer.kind.reads() {
-                    let target = transfer.target.0 as u16;
-                    let kind = ChannelKind::Fetch(window);
-                    let channel = Channel { at: me, peer: target, context: Context::MESSAGES, kind };
-                    self.state.network.launch(channel, InFlight::Transfer(moving));
-                } else {
-                    let channel = channel(transfer.target, ChannelKind::Lane(window));
-                    self.state.network.launch(channel, InFlight::Transfer(moving));
-                    // It may be so at once, and nothing goes wrong only if it is so later.
-                    self.event_of_window(proc, window, Event::LocallyComplete(operation));
-                }
+                let target = transfer.target.0 as u16;
+                self.check_race(window, target, moving.access);
+                let channel = match transfer.kind.reads() {
+                    true => channel(me, target, ChannelKind::Fetch(window)),
+                    false => channel(target, me, ChannelKind::Lane(window)),
+                };
+                self.state.network.launch(channel, InFlight::Transfer(moving));
+                return (!transfer.kind.reads()).then_some(operation);
             }
             WindowWork::Post { to, packet, order } => {
                 let item = InFlight::OfEpoch { packet, fenced: order == Order::Fenced };
-                self.state.network.launch(channel(to, ChannelKind::Lane(window)), item);
+                (channel(to.0 as u16, me, ChannelKind::Lane(window)), item)
             }
             WindowWork::Store { to, word, value } => {
-                let channel = channel(to, ChannelKind::Grants(window));
-                self.state.network.launch(channel, InFlight::Granted(word, value));
+                (channel(to.0 as u16, me, ChannelKind::Grants(window)), InFlight::Granted(word, value))
             }
             WindowWork::Report(Report::LockedWhileExposed { origin, .. }) => {
                 let kind = ViolationKind::LockedWhileExposed { at: me, origin: origin.0 as u16 };
                 self.violates(Check::EpochUsage, kind);
+                return None;
             }
             WindowWork::Report(Report::HolderDied { .. }) => unreachable!("no rank of the checker dies"),
-        }
+        };
+        self.state.network.launch(channel, item);
+        None
     }
 
     /// Something of a window comes out of the network.
     pub(crate) fn land_of_window(&mut self, proc: &mut Proc<P>, channel: Channel, item: InFlight) {
         let from = RankId(u32::from(channel.peer));
-        match (item, channel.kind) {
+        let (window, event) = match (item, channel.kind) {
             // It is in the target's memory. No library notices, until its origin's does.
             (InFlight::Transfer(moving), ChannelKind::Lane(window)) => {
                 let kind = ChannelKind::Moved(window);
                 let back = Channel { at: channel.peer, peer: channel.at, kind, ..channel };
                 self.state.network.launch(back, InFlight::Moved(moving.operation));
+                return;
             }
             (InFlight::Transfer(Moving { operation, .. }), ChannelKind::Fetch(window))
             | (InFlight::Moved(operation), ChannelKind::Moved(window)) => {
-                self.event_of_window(proc, window, Event::Complete(operation));
+                (window, Event::Complete(operation))
             }
             (InFlight::OfEpoch { packet, .. }, ChannelKind::Lane(window)) => {
-                self.event_of_window(proc, window, Event::Packet { from, packet });
+                (window, Event::Packet { from, packet })
             }
             (InFlight::Granted(word, value), ChannelKind::Grants(window)) => {
-                self.event_of_window(proc, window, Event::Granted { from, word, value });
+                (window, Event::Granted { from, word, value })
             }
             _ => unreachable!("{item:?} is not in {channel:?}"),
-        }
+        };
+        self.event_of_window(proc, WindowIndex(u32::from(window)), event);
     }
 
-    fn event_of_window(&mut self, proc: &mut Proc<P>, window: u16, event: Event) {
+    /// Feeds one event of a window to the library, and performs what it asks for.
+    pub(crate) fn event_of_window(&mut self, proc: &mut Proc<P>, window: WindowIndex, event: Event) {
         let mut outputs = Outputs::default();
-        match proc.rank.event_window(WindowIndex(u32::from(window)), event, &mut outputs) {
+        match proc.rank.event_window(window, event, &mut outputs) {
             Ok(()) => self.perform(proc, outputs, None, Expectation::Nothing),
             Err(_) => {
                 let kind = ViolationKind::Impossible { at: self.me, from: self.me };
