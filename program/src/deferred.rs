@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::communicators::Groups;
 use crate::envelope::source;
-use crate::meaning::{Named, meaning_in_program};
+use crate::meaning::{Named, meaning};
 use carrousel_rank::{Communicator, RankId, Source};
 use carrousel_scenario as scenario;
 use carrousel_scenario::{CommunicatorId, Op, Received, RequestId, ValueError};
@@ -58,7 +58,7 @@ impl Deferred {
     ) -> Result<Action<'static>, ValueError> {
         // No statement that uses messages waits for requests of other statements, or names a group.
         let op = self.statement.resolve(received)?;
-        Ok(meaning_in_program(&op, self.on, &self.groups, Named::default()))
+        Ok(meaning(&op, self.on, &self.groups, Named::default()))
     }
 
     /// The names whose messages it uses.

@@ -5,8 +5,8 @@
 //! `wait all`; the message for which a name stands. A driver gets [`Action`]s and carries them out, so two drivers
 //! cannot disagree about the meaning of a statement.
 //!
-//! **Promises.** Every statement of a [`Program`] has a meaning. Requests are numbered by the text of the program alone ([`Ordinal`]), so they have the
-//! same numbers in every execution, and in every driver.
+//! **Promises.** Every statement of a [`Program`] has a meaning. Requests are numbered by the text of the program alone
+//! ([`Ordinal`]), so they have the same numbers in every execution, and in every driver.
 //! **Leaves to others.** Carrying out: handles, bytes, time, and the order of events. Memory is a name ([`Buffer`])
 //! that each driver maps to memory of its own. A `test` may succeed or not, so a wait may name requests that have
 //! ended; that changes nothing.

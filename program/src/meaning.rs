@@ -22,14 +22,8 @@ pub(crate) struct Named<'a> {
     pub(crate) group: &'a [RankId],
 }
 
-/// The action of a statement whose values are known, or are those of its outline; `None` if it is a statement with values
-/// that are not.
-pub(crate) fn meaning<'a>(
-    op: &Op,
-    on: CommunicatorId,
-    groups: &Groups,
-    named: Named<'a>,
-) -> Option<Action<'a>> {
+/// The action of a statement whose values are known, or are those of its outline.
+pub(crate) fn meaning<'a>(op: &Op, on: CommunicatorId, groups: &Groups, named: Named<'a>) -> Action<'a> {
     let group = groups.of(on);
     let communicator = group.communicator;
     let collective = |kind, root, len| Action::Start {
@@ -38,7 +32,7 @@ pub(crate) fn meaning<'a>(
     };
     let send = |to, tag, len, synchronous, buffer| send(to, tag, len, (synchronous, buffer), group);
     let receive = |from, tag, len, buffer| receive(from, tag, len, buffer, group);
-    Some(match *op {
+    match *op {
         Op::Compute { ns } => Action::Compute { ns },
         Op::ReadBuf(buffer) => Action::Touch { buffer, write: false },
         Op::WriteBuf(buffer) => Action::Touch { buffer, write: true },
@@ -70,13 +64,14 @@ pub(crate) fn meaning<'a>(
             let made = made.map(|made| groups.of(made).communicator);
             Action::Split { tell, color, key, made }
         }
-        Op::Load { .. } | Op::Store { .. } => Action::TouchWindow(own_access(op)?),
-        Op::Put { .. }
+        Op::Load { .. }
+        | Op::Store { .. }
+        | Op::Put { .. }
         | Op::Get { .. }
         | Op::Accumulate { .. }
         | Op::FetchOp { .. }
-        | Op::CompareSwap { .. } => Action::Access(access(op)?),
-        Op::Fence { .. }
+        | Op::CompareSwap { .. }
+        | Op::Fence { .. }
         | Op::Start { .. }
         | Op::Complete { .. }
         | Op::Post { .. }
@@ -85,20 +80,16 @@ pub(crate) fn meaning<'a>(
         | Op::Unlock { .. }
         | Op::LockAll { .. }
         | Op::UnlockAll { .. }
-        | Op::Flush { .. } => Action::Synchronize(synchronization(op, named.group)?),
-        Op::Deferred(_) => return None,
-    })
+        | Op::Flush { .. } => on_window(op, named.group)
+            .unwrap_or_else(|| unreachable!("each statement on a window is one of its calls")),
+        Op::Deferred(_) => unreachable!("its values are known, or those of its outline"),
+    }
 }
 
-/// The action of a statement of a program, as [`meaning`], whose values are known.
-pub(crate) fn meaning_in_program<'a>(
-    op: &Op,
-    on: CommunicatorId,
-    groups: &Groups,
-    named: Named<'a>,
-) -> Action<'a> {
-    meaning(op, on, groups, named)
-        .unwrap_or_else(|| unreachable!("its values are known, or those of its outline"))
+/// The action of a statement on a window; `None` if it is about none. `group` are the ranks that it names.
+pub(crate) fn on_window<'a>(op: &Op, group: &'a [RankId]) -> Option<Action<'a>> {
+    let accessed = || access(op).map(Action::Access).or_else(|| own_access(op).map(Action::TouchWindow));
+    accessed().or_else(|| synchronization(op, group).map(Action::Synchronize))
 }
 
 /// A message without bytes uses no buffer that another statement could see.

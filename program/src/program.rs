@@ -3,7 +3,7 @@
 use crate::action::Action;
 use crate::communicators::{Group, Groups, TooMany};
 use crate::deferred::Deferred;
-use crate::meaning::{Named, meaning_in_program};
+use crate::meaning::{Named, meaning, on_window};
 use crate::names::{Names, Ordinal};
 use crate::operation::Operation;
 use crate::windows;
@@ -85,7 +85,7 @@ pub struct Program {
 /// If there is such a statement: the first one.
 pub fn check_no_windows(scenario: &Scenario) -> Result<(), ProgramError> {
     let mut steps = scenario.programs.iter().flat_map(|program| &program.steps);
-    let of_window = |step: &&scenario::Step| windows::is_of_window(step.op.outline());
+    let of_window = |step: &&scenario::Step| on_window(step.op.outline(), &[]).is_some();
     match steps.find(of_window) {
         Some(step) => Err(ProgramError::Window { line: step.line, statement: step.op.name() }),
         None => Ok(()),
@@ -123,7 +123,7 @@ impl Program {
         for step in &source.steps {
             started.push(names.started());
             let (line, statement) = (step.line, step.op.name());
-            let action = meaning_in_program(step.op.outline(), step.on, groups, Named::default());
+            let action = meaning(step.op.outline(), step.on, groups, Named::default());
             named.extend(windows::group(&step.op).iter().map(|rank| RankId(*rank)));
             named_until.push(named.len() as u32);
             let members = &groups.of(step.on).members;
@@ -349,6 +349,6 @@ impl<'a> Statement<'a> {
         let Program { awaited, awaited_until, named, named_until, groups, .. } = self.program;
         let named =
             Named { awaited: self.part(awaited, awaited_until), group: self.part(named, named_until) };
-        meaning_in_program(op, self.step().on, groups, named)
+        meaning(op, self.step().on, groups, named)
     }
 }

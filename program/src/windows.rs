@@ -137,11 +137,6 @@ pub(crate) fn group(op: &Op) -> &[u32] {
     }
 }
 
-/// Whether a statement is about a window.
-pub(crate) fn is_of_window(op: &Op) -> bool {
-    access(op).is_some() || own_access(op).is_some() || synchronization(op, &[]).is_some()
-}
-
 /// A window of a scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WindowLayout {
