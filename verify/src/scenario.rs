@@ -28,14 +28,6 @@ pub enum JobError {
         /// Its keyword.
         statement: &'static str,
     },
-    /// A statement on a window whose values are known only at run time.
-    #[error("`{statement}` on a window cannot be explored yet with `source(..)` or `tag(..)`")]
-    AsksInWindow {
-        /// Its line.
-        line: u32,
-        /// Its keyword.
-        statement: &'static str,
-    },
     /// More communicators than the library has numbers for.
     #[error("more communicators than {}, which is the most that a rank may have", Communicator::MAX)]
     TooManyCommunicators {
@@ -93,7 +85,6 @@ impl JobError {
     pub fn line(&self) -> Option<u32> {
         match self {
             Self::Statement { line, .. }
-            | Self::AsksInWindow { line, .. }
             | Self::TooManyCommunicators { line }
             | Self::TooManyBytes { line, .. } => Some(*line),
             _ => None,
@@ -125,7 +116,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     for (rank, source) in (0..).zip(programs(scenario)?) {
         let program = match compiled.get(&Arc::as_ptr(&source)) {
             Some(program) => Arc::clone(program),
-            None => Arc::new(compile(&source, rank)?),
+            None => Arc::new(compile(&source).ok_or(JobError::TooLong { rank })?),
         };
         compiled.insert(Arc::as_ptr(&source), Arc::clone(&program));
         ranks.push(program);
@@ -146,9 +137,8 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
 /// By step: the names that stand for a message from then on, and the receives that they name; probes have no request.
 type Known = HashMap<u16, Vec<(Option<Ordinal>, RequestId)>>;
 
-/// A program in the checker's numbers; an error if it has more requests, steps or buffers than there are numbers, or a
-/// statement on a window whose values only an execution has.
-fn compile(source: &meaning::Program, rank: u32) -> Result<Program, JobError> {
+/// A program in the checker's numbers; `None` if it has more requests, steps or buffers than there are numbers.
+fn compile(source: &meaning::Program) -> Option<Program> {
     let groups = source.groups().iter().filter(|group| group.communicator != Communicator::WORLD);
     let mut program = Program { groups: groups.cloned().collect(), ..Program::default() };
     let mut known = Known::new();
@@ -160,12 +150,7 @@ fn compile(source: &meaning::Program, rank: u32) -> Result<Program, JobError> {
             let add = |deferred| program.add_later(Later { deferred, sends, own: next(buffers) });
             statement.deferred().map(add)
         };
-        let action = statement.outline();
-        let of_window = matches!(action, Action::Access(_) | Action::TouchWindow(_) | Action::Synchronize(_));
-        if of_window && statement.is_deferred() {
-            return Err(JobError::AsksInWindow { line, statement: statement.keyword() });
-        }
-        match action {
+        match statement.outline() {
             Action::Compute { .. } => {
                 if let Some(time) = later(&mut program, &mut buffers, false) {
                     program.act(line, Act::Compute(time));
@@ -232,11 +217,11 @@ fn compile(source: &meaning::Program, rank: u32) -> Result<Program, JobError> {
         let most = usize::from(u16::MAX);
         let windows = program.accesses.len().max(program.synchronizations.len());
         if program.steps.len().max(windows) >= most || program.starts.len() >= most || buffers >= most {
-            return Err(JobError::TooLong { rank });
+            return None;
         }
     }
     keep_what_is_asked_for(&mut program, known);
-    Ok(program)
+    Some(program)
 }
 
 /// The number of another buffer.
