@@ -73,6 +73,16 @@ impl Flags {
         exposure_after_access: true,
     };
 
+    /// Every setting: none first, and all last.
+    pub fn every() -> impl DoubleEndedIterator<Item = Self> {
+        (0..16_u8).map(|bits| Self {
+            access_after_access: bits & 1 != 0,
+            access_after_exposure: bits & 2 != 0,
+            exposure_after_exposure: bits & 4 != 0,
+            exposure_after_access: bits & 8 != 0,
+        })
+    }
+
     /// The flag for an epoch behind another. A fence epoch counts as an access here, a lock as one, too.
     const fn of(self, active: EpochKind, candidate: EpochKind) -> bool {
         match (active.accesses(), candidate.accesses()) {
@@ -177,15 +187,6 @@ mod tests {
         }
     }
 
-    fn all_flags() -> impl Iterator<Item = Flags> {
-        (0..16).map(|bits| Flags {
-            access_after_access: bits & 1 != 0,
-            access_after_exposure: bits & 2 != 0,
-            exposure_after_exposure: bits & 4 != 0,
-            exposure_after_access: bits & 8 != 0,
-        })
-    }
-
     fn all_relations() -> impl Iterator<Item = Relation> {
         (0..8).map(|bits| Relation {
             is_nested: bits & 1 != 0,
@@ -199,7 +200,7 @@ mod tests {
         for active in EpochKind::ALL {
             for candidate in EpochKind::ALL {
                 let cell = cell(active, candidate);
-                for flags in all_flags() {
+                for flags in Flags::every() {
                     for relation in all_relations() {
                         let flag = cell.flag.is_some_and(|flag| flag(&flags));
                         let expected = ((flag || (cell.nested && relation.is_nested))
@@ -219,7 +220,7 @@ mod tests {
         fn changed<R: EpochRules>() -> Vec<(EpochKind, EpochKind)> {
             let pairs = EpochKind::ALL.into_iter().flat_map(|a| EpochKind::ALL.map(|b| (a, b)));
             let differs = |(a, b): &(EpochKind, EpochKind)| {
-                all_flags().any(|flags| {
+                Flags::every().any(|flags| {
                     all_relations().any(|relation| {
                         may_overlap::<R>(*a, *b, flags, relation)
                             != may_overlap::<AllEpochRules>(*a, *b, flags, relation)

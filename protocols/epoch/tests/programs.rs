@@ -12,15 +12,6 @@ const NO_FLAGS: Flags = Flags {
     exposure_after_access: false,
 };
 
-fn all_flags() -> impl Iterator<Item = Flags> {
-    (0..16).map(|bits| Flags {
-        access_after_access: bits & 1 != 0,
-        access_after_exposure: bits & 2 != 0,
-        exposure_after_exposure: bits & 4 != 0,
-        exposure_after_access: bits & 8 != 0,
-    })
-}
-
 fn explored(flags: Flags, lines: &[&str]) -> Explored {
     explore::<AllEpochRules>(&Program::new(flags, lines))
 }
@@ -36,7 +27,7 @@ fn works(lines: &[&str]) -> Explored {
 /// The same with every setting of the flags.
 #[track_caller]
 fn works_with_all_flags(lines: &[&str]) {
-    for flags in all_flags() {
+    for flags in Flags::every() {
         let found = explored(flags, lines);
         assert_eq!(found.violation, None, "{lines:?}, {flags:?}, after {} states", found.states);
     }
@@ -221,7 +212,7 @@ fn three_ranks_with_every_kind_of_epoch() {
         "fence put:2 fence post:02 start:02 put:0 icomplete iwait waitall xlock:2 put:2 iunlock:2 lock:0 get:0 iunlock:0 waitall",
         "fence get:0 fence post:01 start:01 put:0 put:1 icomplete iwait waitall xlock:0 lock:1 put:0 put:1 iunlock:1 iunlock:0 waitall",
     ];
-    for flags in all_flags() {
+    for flags in Flags::every() {
         let (stuck, _) = ends(flags, &lines, 25);
         assert_eq!(stuck, 0, "{flags:?}");
     }

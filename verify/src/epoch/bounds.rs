@@ -42,16 +42,10 @@ pub enum FlagSettings {
 
 impl FlagSettings {
     pub(super) fn all(self) -> Vec<Flags> {
-        let setting = |bits: u8| Flags {
-            access_after_access: bits & 1 != 0,
-            access_after_exposure: bits & 2 != 0,
-            exposure_after_exposure: bits & 4 != 0,
-            exposure_after_access: bits & 8 != 0,
-        };
         match self {
-            Self::Off => vec![setting(0)],
-            Self::OffAndOn => vec![setting(0), setting(15)],
-            Self::Every => (0..16).map(setting).collect(),
+            Self::Off => vec![Flags::default()],
+            Self::OffAndOn => vec![Flags::default(), Flags::ALL],
+            Self::Every => Flags::every().collect(),
         }
     }
 }
