@@ -23,7 +23,7 @@ pub struct Job {
     pub ranks: Vec<Arc<Program>>,
     /// Options of the protocols.
     pub options: Options,
-    /// The windows of all ranks, by number.
+    /// The windows of all ranks, by number; none if no statement is about one.
     pub windows: Vec<WindowLayout>,
 }
 

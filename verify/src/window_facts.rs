@@ -49,7 +49,7 @@ type Made = (u16, u16, Touch);
 impl WindowFacts {
     /// The facts about a job.
     pub(crate) fn new(job: &Job) -> Self {
-        if !has_windows(job) && job.windows.is_empty() {
+        if job.windows.is_empty() {
             return Self::default();
         }
         let ranks = job.ranks.len();
@@ -248,10 +248,4 @@ fn groups_differ(job: &Job) -> Option<ViolationKind> {
     }
     let differ = missing.into_iter().find(|(_, missing)| *missing != 0);
     differ.map(|((window, origin, target), _)| ViolationKind::GroupsDiffer { origin, target, window })
-}
-
-/// Whether some rank of a job uses a window.
-fn has_windows(job: &Job) -> bool {
-    let uses = |program: &Program| !program.synchronizations.is_empty() || !program.accesses.is_empty();
-    job.ranks.iter().any(|program| uses(program))
 }

@@ -264,25 +264,37 @@ impl Diagnoser<'_> {
         }
     }
 
-    fn buffer_in_use(&self, at: u16, request: Ordinal, written: bool) -> Diagnosis {
-        let pc = self
-            .execution
-            .steps
-            .last()
-            .filter(|step| step.at == at)
-            .and_then(|step| step.pc)
-            .map(usize::from);
-        let act = pc.and_then(|pc| self.names.act(at, pc));
-        let writes = match act {
+    /// Where the last step of a rank's program is: ``at line 5 (`put w to 1 size 8`)``.
+    pub(super) fn place_of_last(&self, at: u16) -> String {
+        self.last_step(at).map_or(String::new(), |pc| format!(" {}", self.names.place(at, pc)))
+    }
+
+    fn last_step(&self, at: u16) -> Option<usize> {
+        let last = self.execution.steps.last().filter(|step| step.at == at);
+        last.and_then(|step| step.pc).map(usize::from)
+    }
+
+    /// What the last step of a rank's program does with a buffer, and where it is.
+    pub(super) fn last_use(&self, at: u16) -> (&'static str, String) {
+        let writes = match self.last_step(at).and_then(|pc| self.names.act(at, pc)) {
             Some(Act::Touch { write, .. }) => *write,
-            Some(Act::Start(start)) => matches!(self.names.start(at, *start), Some(Start::Receive { .. })),
+            Some(Act::Start(start)) => {
+                self.names.start(at, *start).and_then(Start::buffer).is_some_and(|(_, write)| write)
+            }
+            Some(Act::Access(access)) => {
+                let accesses = self.names.program(at).map_or(&[][..], |program| &program.accesses);
+                accesses.get(usize::from(*access)).is_some_and(|access| access.transfer.kind.reads())
+            }
             _ => false,
         };
+        (if writes { "writes" } else { "reads" }, self.place_of_last(at))
+    }
+
+    fn buffer_in_use(&self, at: u16, request: Ordinal, written: bool) -> Diagnosis {
+        let (verb, place) = self.last_use(at);
         let buffer = self.names.start(at, request).and_then(Start::buffer).map(|(buffer, _)| buffer);
         let buffer = buffer
             .map_or("a buffer".to_owned(), |buffer| format!("buffer `{}`", self.names.buffer(at, buffer)));
-        let verb = if writes { "writes" } else { "reads" };
-        let place = pc.map_or(String::new(), |pc| format!(" {}", self.names.place(at, pc)));
         let using = if written { "is being written by" } else { "is being read by" };
         let exception = if written { "" } else { "; until then it may be read, but not written" };
         Diagnosis {

@@ -2,15 +2,8 @@
 
 use super::diagnosis::{Diagnoser, Diagnosis};
 use crate::open_epochs::{EpochForm, OpenEpoch};
-use crate::program::Act;
 
 impl Diagnoser<'_> {
-    /// Where the last step of a rank's program is: ``at line 5 (`put w to 1 size 8`)``.
-    fn place_of_last(&self, at: u16) -> String {
-        let pc = self.execution.steps.last().filter(|step| step.at == at).and_then(|step| step.pc);
-        pc.map_or(String::new(), |pc| format!(" {}", self.names.place(at, usize::from(pc))))
-    }
-
     pub(super) fn epoch_usage(&self, at: u16, error: &str) -> Diagnosis {
         let error = error.strip_prefix("epoch-usage: ").unwrap_or(error);
         Diagnosis {
@@ -98,28 +91,12 @@ impl Diagnoser<'_> {
     }
 
     pub(super) fn buffer_in_access(&self, at: u16, access: u16, written: bool) -> Diagnosis {
-        let pc = self.execution.steps.last().filter(|step| step.at == at).and_then(|step| step.pc);
-        let act = pc.and_then(|pc| self.names.act(at, usize::from(pc)));
-        let writes = match act {
-            Some(Act::Touch { write, .. }) => *write,
-            Some(Act::Start(start)) => self
-                .names
-                .start(at, *start)
-                .and_then(crate::program::Start::buffer)
-                .is_some_and(|(_, write)| write),
-            Some(Act::Access(access)) => {
-                let accesses = self.names.program(at).map_or(&[][..], |program| &program.accesses);
-                accesses.get(usize::from(*access)).is_some_and(|access| access.transfer.kind.reads())
-            }
-            _ => false,
-        };
-        let verb = if writes { "writes" } else { "reads" };
+        let (verb, place) = self.last_use(at);
         let using = if written { "is being written by" } else { "is being read by" };
         Diagnosis {
             summary: format!(
-                "Rank {at} {verb} a buffer{} while it {using} its {}. The local buffer of an access belongs to the \
+                "Rank {at} {verb} a buffer{place} while it {using} its {}. The local buffer of an access belongs to the \
                  library until the close of its epoch, or a flush, has completed it (MPI-4.1, 12.3).",
-                self.place_of_last(at),
                 self.names.access_in_full(at, access)
             ),
             here: format!("the buffer is still in use by its {}", self.names.access(at, access)),

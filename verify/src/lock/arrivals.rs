@@ -1,5 +1,6 @@
 //! What locks are compared to: a list of all requests in the order in which they came.
 
+use super::reached::LockCoverPoint;
 use super::violation::LockViolation;
 use carrousel_lock::Mode;
 
@@ -46,6 +47,17 @@ impl Arrivals {
 
     pub(super) fn has_waiting(&self, mode: Mode) -> bool {
         self.0.iter().any(|arrival| arrival.mode == mode && !arrival.is_granted && !arrival.leaves)
+    }
+
+    /// The situation that a request of this mode meets, if it is one.
+    pub(super) fn situation_of(&self, mode: Mode) -> Option<LockCoverPoint> {
+        if !self.holders().any(|holder| holder.mode == Mode::Shared) {
+            return None;
+        }
+        match mode {
+            Mode::Exclusive => Some(LockCoverPoint::BehindShared),
+            Mode::Shared => self.has_waiting(Mode::Exclusive).then_some(LockCoverPoint::NotOvertaken),
+        }
     }
 
     pub(super) fn came(&mut self, origin: u8, mode: Mode) {

@@ -98,7 +98,7 @@ impl<R: LockRules> QueueModel<R> {
         match packet {
             LockPacket::Request(_) if !is_possible => state.violation = Some(LockViolation::Misuse(rank)),
             LockPacket::Request(mode) => {
-                self.came(state, mode);
+                state.arrivals.situation_of(mode).into_iter().for_each(|what| self.counts.note(what));
                 state.arrivals.came(rank, mode);
             }
             LockPacket::Release if is_possible => state.arrivals.gone(rank),
@@ -106,18 +106,6 @@ impl<R: LockRules> QueueModel<R> {
             LockPacket::Release => {}
         }
         self.grant(state, &grants);
-    }
-
-    fn came(&self, state: &QueueState<R>, mode: Mode) {
-        if state.arrivals.holders().any(|holder| holder.mode == Mode::Shared) {
-            match mode {
-                Mode::Exclusive => self.counts.note(LockCoverPoint::BehindShared),
-                Mode::Shared if state.arrivals.has_waiting(Mode::Exclusive) => {
-                    self.counts.note(LockCoverPoint::NotOvertaken);
-                }
-                Mode::Shared => {}
-            }
-        }
     }
 
     fn grant(&self, state: &mut QueueState<R>, grants: &[Grant]) {

@@ -99,7 +99,7 @@ impl<R: TicketRules> TicketModel<R> {
         match access {
             Access::Increment(Word::Next) => {
                 if let Some(mode) = self.mode(state, rank) {
-                    self.came(state, mode);
+                    state.arrivals.situation_of(mode).into_iter().for_each(|what| self.counts.note(what));
                     state.arrivals.came(rank, mode);
                 }
                 if value == 0 {
@@ -116,18 +116,6 @@ impl<R: TicketRules> TicketModel<R> {
             Access::Load(_) | Access::Store(..) | Access::Increment(Word::Owner(_)) => {}
         }
         value
-    }
-
-    fn came(&self, state: &TicketState<R>, mode: Mode) {
-        if state.arrivals.holders().any(|holder| holder.mode == Mode::Shared) {
-            match mode {
-                Mode::Exclusive => self.counts.note(LockCoverPoint::BehindShared),
-                Mode::Shared if state.arrivals.has_waiting(Mode::Exclusive) => {
-                    self.counts.note(LockCoverPoint::NotOvertaken);
-                }
-                Mode::Shared => {}
-            }
-        }
     }
 
     fn granted(&self, state: &mut TicketState<R>, rank: u8) {
@@ -297,7 +285,7 @@ impl<R: TicketRules> TicketModel<R> {
         state.arrivals.is_blocked(rank, Way::Tickets, |rank| self.is_dead(state, rank))
     }
 
-    /// Whether a near origin has a next step. To look in vain changes nothing, and is none.
+    /// Whether a near origin has a next step. A look that finds nothing new does not count as one.
     pub(super) fn can_step(&self, state: &TicketState<R>, rank: u8) -> bool {
         let near = &state.near[usize::from(rank)];
         let has_next = !near.lock.is_idle() || self.mode(state, rank).is_some();
