@@ -24,8 +24,8 @@
 //! - requests of different ranks for one lock, unless all are shared;
 //! - the end of a transfer with the beginning of another access that could race with it. To begin early and to end late
 //!   shows more races than the reverse, so only ends, and what the program does to its own memory, are in conflict;
-//! - in a window that is both locked and exposed, requests and releases of locks with what opens and closes exposures: the
-//!   host goes by what comes first.
+//! - requests and releases of locks with calls that open or close exposures, if one window has both: what its host does
+//!   depends on which comes first.
 //!
 //! In jobs with windows an action without conflicts is taken alone, and where there is none, all are taken.
 //!

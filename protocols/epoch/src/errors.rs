@@ -48,7 +48,7 @@ pub enum EpochUsageError {
         /// The epoch in the way.
         open: EpochName,
     },
-    /// A call closes or tests an epoch, and there is none.
+    /// A call closes or tests an epoch of a kind of which none is open.
     #[error("epoch-usage: no {0} is open that this call could close")]
     NoneToClose(EpochKind),
     /// An operation without an epoch.

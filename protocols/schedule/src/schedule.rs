@@ -114,8 +114,8 @@ impl<T, K: Ord + Clone, R: ScheduleRules> Schedule<T, K, R> {
         None
     }
 
-    /// Somebody waits for what is queued for this target: an epoch was closed or flushed, or the request of an
-    /// operation is waited for. Its copies are due.
+    /// Makes all queued copies to this target due: their epoch was closed or flushed, or the request of one of these
+    /// operations is waited for.
     pub fn demand(&mut self, target: &K) {
         if !R::DEMAND_REACHES_QUEUED {
             return;

@@ -9,7 +9,7 @@ pub(super) const RANKS_MAX: usize = 4;
 /// One step of a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EpochStep {
-    /// A call on the window. A blocking one waits for its request, or for what it flushes.
+    /// A call on the window. A blocking close waits for its request, a blocking flush for the operations that it covers.
     Call(Call<'static>, Blocking),
     /// Waits for all requests so far.
     WaitAll,

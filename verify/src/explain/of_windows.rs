@@ -1,4 +1,4 @@
-//! Windows in explanations: names of accesses and of what is in flight, and why an epoch waits.
+//! The words for windows in explanations: accesses, what is in flight, and the reasons for which an epoch waits.
 
 use super::execution::Sent;
 use super::names::{Names, ranks};

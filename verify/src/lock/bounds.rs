@@ -80,7 +80,7 @@ fn each(locks: u8) -> String {
     if locks == 1 { "1 lock each".to_owned() } else { format!("up to {locks} locks each") }
 }
 
-/// `, 2 deaths`; nothing if there are none.
+/// `, 2 deaths`, or an empty text for no deaths.
 fn several(count: u8, what: &str) -> String {
     match count {
         0 => String::new(),
