@@ -33,6 +33,10 @@ pub struct Handover {
     pub protocol: String,
     /// The means of progress while ranks compute.
     pub progress: String,
+    /// When copies within a node are made.
+    pub copies: String,
+    /// When locks are requested.
+    pub locks: String,
     /// Seed of the jitter.
     pub seed: u64,
     /// The largest random addition to a duration, in thousandths of it.
@@ -52,7 +56,7 @@ pub(crate) enum HandoverError {
     /// There is no such network.
     #[error(transparent)]
     Network(#[from] BadNetwork),
-    /// There is no such protocol or means of progress.
+    /// There is no such protocol, means of progress, or time of copies or locks.
     #[error(transparent)]
     Word(#[from] UnknownWord),
 }
@@ -73,6 +77,8 @@ impl Handover {
         let mut config = Config::new(Network::named(&self.network)?);
         config.protocol = self.protocol.parse()?;
         config.progress = self.progress.parse()?;
+        config.copies = self.copies.parse()?;
+        config.acquisition = self.locks.parse()?;
         config.seed = self.seed;
         config.jitter_per_mille = self.jitter_per_mille;
         config.timeline = self.drawing.is_some();

@@ -18,7 +18,7 @@ pub enum Outcome {
     /// The simulation is over, and all ranks have finished their programs.
     Done {
         /// The time of each statement.
-        report: Report,
+        report: Box<Report>,
         /// The numbers of events and bytes.
         statistics: Statistics,
         /// The drawing, if one was asked for.

@@ -82,7 +82,7 @@ where
                 Drawing::Svg => timeline::svg(&report),
                 Drawing::Html => timeline::html(&report),
             });
-            Outcome::Done { statistics: report.statistics.clone(), report, drawing }
+            Outcome::Done { statistics: report.statistics.clone(), report: Box::new(report), drawing }
         }
         Err(error) => {
             let refused =

@@ -28,6 +28,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         "loaded in {loaded:.2} s; {events} events in {seconds:.2} s: {:.0} a second",
         events as f64 / seconds
     )?;
+    for statement in report.statements.iter().filter(|statement| statement.label.is_some()) {
+        writeln!(out, "{statement:?}")?;
+    }
+    for late in &report.late {
+        writeln!(out, "{late:?}")?;
+    }
     let (used, unused) = (report.statistics.rtrs_used(), report.statistics.rtrs_unused());
     writeln!(out, "RTRs used {used}, unused {unused}")?;
     for (kind, count) in &report.statistics.by_kind {

@@ -2,6 +2,7 @@
 
 use crate::Network;
 use carrousel_rank::{MirrorRules, Release};
+use carrousel_schedule::{DEFAULT_THRESHOLD, Patience};
 use std::str::FromStr;
 
 /// The protocol of messages that are not eager.
@@ -37,7 +38,7 @@ impl Protocol {
 
     /// The name of the protocol.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+        name(self, &Self::ALL)
     }
 
     /// Whether non-blocking calls leave arrivals to later calls (speculative-rendezvous 3.6.1: "since in
@@ -74,7 +75,66 @@ impl Progress {
 
     /// The name of the means.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
+        name(self, &Self::ALL)
+    }
+}
+
+/// When copies within a node are made that an epoch asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Copies {
+    /// While the network streams (intra-epoch-scheduling 4): the default.
+    #[default]
+    Scheduled,
+    /// When the epoch is closed and the network has nothing more to do: the papers' baseline.
+    Deferred,
+    /// As scheduled, but a rank's copies to itself are made in the call: the papers' other baseline.
+    SelfAtCall,
+}
+
+impl Copies {
+    /// All, by name.
+    pub const ALL: [(&'static str, Self); 3] =
+        [("scheduled", Self::Scheduled), ("deferred", Self::Deferred), ("self-at-call", Self::SelfAtCall)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        name(self, &Self::ALL)
+    }
+}
+
+impl FromStr for Copies {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        find(word, &Self::ALL, |_| true)
+    }
+}
+
+/// When a lock is requested.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Acquisition {
+    /// When its epoch is activated: the default.
+    #[default]
+    Eager,
+    /// When its epoch is closed or flushed: the papers' baseline (nonblocking-rma-epochs VIII-A1).
+    Lazy,
+}
+
+impl Acquisition {
+    /// Both, by name.
+    pub const ALL: [(&'static str, Self); 2] = [("eager", Self::Eager), ("lazy", Self::Lazy)];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        name(self, &Self::ALL)
+    }
+}
+
+impl FromStr for Acquisition {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, UnknownWord> {
+        find(word, &Self::ALL, |_| true)
     }
 }
 
@@ -95,6 +155,11 @@ fn choice(words: &[&str]) -> String {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
         _ => quoted.concat(),
     }
+}
+
+/// The name of `value` among `all`.
+fn name<T: PartialEq>(value: T, all: &[(&'static str, T)]) -> &'static str {
+    all.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }
 
 /// The value of `word` among `all`. If it has none, the error names `offered`.
@@ -151,6 +216,14 @@ pub struct Config {
     pub protocol: Protocol,
     /// The means of asynchronous progress.
     pub progress: Progress,
+    /// When copies within a node are made.
+    pub copies: Copies,
+    /// From how many bytes on a copy within a node is scheduled.
+    pub copies_threshold: u64,
+    /// When locks are requested.
+    pub acquisition: Acquisition,
+    /// How long a large transfer's call waits for a grant that is on its way.
+    pub patience: Patience,
     /// The seed of the jitter; without jitter it has no effect.
     pub seed: u64,
     /// Each latency and each computation is longer by up to this many thousandths, at random.
@@ -164,10 +237,15 @@ pub struct Config {
 impl Config {
     /// The mirror protocol over `network`, without asynchronous progress and without jitter.
     pub fn new(network: Network) -> Self {
+        let patience = network.patience();
         Self {
             network,
             protocol: Protocol::Mirror,
             progress: Progress::None,
+            copies: Copies::Scheduled,
+            copies_threshold: DEFAULT_THRESHOLD,
+            acquisition: Acquisition::Eager,
+            patience,
             seed: 0,
             jitter_per_mille: 0,
             timeline: true,

@@ -6,7 +6,7 @@
 //! word, which the responder changes when the request arrives.
 
 use crate::config::{Config, Jitter};
-use crate::load::Load;
+use crate::load::{Load, Owner};
 use crate::network::{Fabric, Transfer};
 use crate::parameters::Network as Parameters;
 use crate::queue::{Occurrence, Queue};
@@ -70,7 +70,7 @@ impl Outbound for Out {
     fn write(&mut self, write: &Write, _: &mut impl Regions) {
         let Write { to, len, request, notice, .. } = *write;
         self.wires.borrow_mut().writes.insert((self.me, request), *write);
-        self.post(to, Load::Write { request, len });
+        self.post(to, Load::Write { owner: Owner::Message(request), len });
         if let Some(head) = notice {
             self.send(to, &head, &[]);
         }
@@ -80,13 +80,13 @@ impl Outbound for Out {
         let Read { of, len, request, notice, .. } = *read;
         self.wires.borrow_mut().reads.insert((self.me, request), *read);
         let notice = notice.map(|head| self.take(&head, &[]));
-        self.post(of, Load::ReadRequest { request, len, notice });
+        self.post(of, Load::ReadRequest { owner: Owner::Message(request), len, notice });
     }
 
     fn atomic(&mut self, atomic: &Atomic) -> Result<(), AtomicsUnsupportedError> {
         self.wires.borrow_mut().atomics.insert((self.me, atomic.request), *atomic);
         let (request, len, notice) = (atomic.request, Atomic::LEN, None);
-        self.post(atomic.to, Load::ReadRequest { request, len, notice });
+        self.post(atomic.to, Load::ReadRequest { owner: Owner::Message(request), len, notice });
         Ok(())
     }
 }
@@ -187,19 +187,21 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
                 };
                 tell(&mut players, arrival, &[head.body(), &data].concat());
             }
-            Load::Write { request, .. } if !machine.is_late => {
+            Load::Write { owner: Owner::Message(request), .. } if !machine.is_late => {
                 let write = wires.borrow().writes[&(from, request)];
                 copy(&mut players, (from, write.from), (to, write.into), write.len);
             }
             Load::Write { .. } => {}
-            Load::Written { request } => {
+            Load::Written { owner: Owner::Message(request) } => {
                 if machine.is_late {
                     let write = wires.borrow().writes[&(to, request)];
                     copy(&mut players, (to, write.from), (from, write.into), write.len);
                 }
                 tell(&mut players, Arrival::Written(request), &[]);
             }
-            Load::ReadRequest { request, .. } if wires.borrow().atomics.contains_key(&(from, request)) => {
+            Load::ReadRequest { owner: Owner::Message(request), .. }
+                if wires.borrow().atomics.contains_key(&(from, request)) =>
+            {
                 let atomic = wires.borrow().atomics[&(from, request)];
                 let memory = Handler::<Out>::regions(&mut players[to as usize]);
                 let word = memory.bytes_mut(atomic.target, Atomic::LEN).expect("it is registered");
@@ -210,24 +212,33 @@ fn run(plan: &Plan, machine: &Machine) -> Result<(), ContractError> {
                 }
                 wires.borrow_mut().read.insert((from, request), found);
             }
-            Load::ReadData { request, .. } if wires.borrow().atomics.contains_key(&(to, request)) => {
+            Load::ReadData { owner: Owner::Message(request), .. }
+                if wires.borrow().atomics.contains_key(&(to, request)) =>
+            {
                 let found = wires.borrow_mut().read.remove(&(to, request)).expect("it was read");
                 let found = u64::from_ne_bytes(found.try_into().expect("a word has 8 bytes"));
                 tell(&mut players, Arrival::Fetched(request, found), &[]);
             }
-            Load::ReadRequest { request, len, .. } => {
+            Load::ReadRequest { owner: Owner::Message(request), len, .. } => {
                 let read = wires.borrow().reads[&(from, request)];
                 let bytes = Handler::<Out>::regions(&mut players[to as usize]).bytes(read.from, len);
                 let bytes = bytes.expect("it is registered").to_vec();
                 wires.borrow_mut().read.insert((from, request), bytes);
             }
-            Load::ReadData { request, len, .. } => {
+            Load::ReadData { owner: Owner::Message(request), len, .. } => {
                 let read = wires.borrow().reads[&(to, request)];
                 let data = wires.borrow_mut().read.remove(&(to, request)).expect("it was read");
                 let place = Handler::<Out>::regions(&mut players[to as usize]).bytes_mut(read.into, len);
                 place.expect("it is registered").copy_from_slice(&data);
                 tell(&mut players, Arrival::Read(request), &[]);
             }
+            Load::Written { .. }
+            | Load::ReadRequest { .. }
+            | Load::ReadData { .. }
+            | Load::OfWindow { .. }
+            | Load::Grant { .. }
+            | Load::Apply { .. }
+            | Load::Applied { .. } => unreachable!("no window was made"),
         }
     }
     let ranks: Vec<Option<Vec<Event>>> = players.into_iter().map(|player| Some(player.finish())).collect();

@@ -2,7 +2,8 @@
 
 use crate::Progress;
 use carrousel_program::ProgramError;
-use carrousel_rank::{Communicator, ProtocolError, UsageError};
+use carrousel_rank::epoch::Report;
+use carrousel_rank::{Communicator, ProtocolError, UsageError, WindowError};
 use carrousel_scenario::ValueError;
 use std::fmt;
 
@@ -10,14 +11,6 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SimError {
-    /// The scenario has a statement that the simulator cannot carry out yet.
-    #[error("line {line}: `{what}` cannot be simulated yet")]
-    Unsupported {
-        /// The statement's line, from 1.
-        line: u32,
-        /// Its keyword.
-        what: &'static str,
-    },
     /// The means of progress does not exist yet.
     #[error("asynchronous progress by `{}` cannot be simulated yet; `none` and `thread` can", .0.name())]
     UnsupportedProgress(Progress),
@@ -105,6 +98,26 @@ pub enum SimError {
         /// The rank.
         rank: u32,
     },
+    /// What a program asks of the memory of a window cannot be.
+    #[error("rank {rank}, line {line}: {report}")]
+    Reported {
+        /// The host of the memory.
+        rank: u32,
+        /// The line of the statement that it was executing.
+        line: u32,
+        /// What it sees.
+        report: Report,
+    },
+    /// The epochs contradict themselves: a bug of this library.
+    #[error("rank {rank}, line {line}: {error}")]
+    BrokenWindow {
+        /// The rank that found it.
+        rank: u32,
+        /// The line of the statement that it was executing.
+        line: u32,
+        /// The error of the window.
+        error: WindowError,
+    },
     /// The protocol contradicts itself: a bug of this library.
     #[error("rank {rank}, line {line}: {error}")]
     Broken {
@@ -120,7 +133,7 @@ pub enum SimError {
 impl From<ProgramError> for SimError {
     fn from(error: ProgramError) -> Self {
         match error {
-            ProgramError::Window { line, statement: what } => Self::Unsupported { line, what },
+            ProgramError::Window { .. } => unreachable!("the simulator has windows"),
             ProgramError::TooManyCommunicators { line } => Self::TooManyCommunicators { line },
             ProgramError::TooManyBytes { line, rank, misfit, .. } => {
                 Self::Refused { rank, line, error: misfit.into() }

@@ -12,9 +12,12 @@
 //! program a rank stays in the library. A progress thread handles arrivals while the rank computes, at a cost.
 //! *Cards* move the data of writes and reads by themselves, and send the packets behind them. To them an atomic, once
 //! a protocol posts one, is a read of 8 bytes, and costs as much. *Links*: transfers larger than a packet share the
-//! sender's and the receiver's link equally.
+//! sender's and the receiver's link equally. *Windows*: puts and gets between nodes are moved by cards. Within a node the
+//! origin copies, when its schedule says so ([`Copies`]). What is atomic is carried out by the target's CPU, or within a
+//! node by the origin's. The call of a large transfer waits for a grant that is on its way (`Patience`), but no longer.
 //! **Not modelled.** Memory registration, switches and their contention, limits of a card's queues,
-//! copies by the CPU within a node (an engine does them), several threads on one core.
+//! copies of messages by the CPU within a node (an engine does them), several threads on one core, the staging of large
+//! accumulates, locks in a node's shared memory.
 //! **Entry point.** [`simulate`], [`simulate_tasks`]; begin reading at `world`.
 //!
 //! ```
@@ -32,6 +35,7 @@ mod config;
 mod conformance;
 mod data;
 mod error;
+mod lateness;
 mod links;
 mod load;
 mod mailbox;
@@ -46,18 +50,21 @@ mod report;
 mod script;
 mod task;
 pub mod timeline;
+mod windows;
 mod world;
 
-pub use config::{Config, Limits, Progress, Protocol, UnknownWord};
+pub use config::{Acquisition, Config, Copies, Limits, Progress, Protocol, UnknownWord};
 pub use data::ReduceOp;
 pub use error::{SimError, Stuck};
+pub use lateness::{Late, Pattern};
 pub use mailbox::{CollectiveCall, Ended, Incoming, Outgoing};
 pub use parameters::{BadNetwork, Cpu, Network, Path, Thread};
 pub use port::{Flight, Port};
 pub use report::{Count, Report, Statement, Statistics};
 pub use task::TaskFuture;
 
-use carrousel_program::{check_no_windows, programs};
+use carrousel_program::{check_no_windows, programs, windows};
+use carrousel_rank::epoch::Flags;
 use carrousel_rank::{Mirror, Options, Published};
 use carrousel_scenario::{OptionSetting, Scenario};
 use config::Classical;
@@ -68,6 +75,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use task::Task;
+use windows::WindowSide;
 use world::World;
 
 /// Runs a scenario once.
@@ -79,12 +87,15 @@ pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError
     if !matches!(config.progress, Progress::None | Progress::Thread) {
         return Err(SimError::UnsupportedProgress(config.progress));
     }
-    check_no_windows(scenario)?;
     let programs = programs(scenario)?;
     let title = scenario.title.as_ref().unwrap_or(&scenario.file);
     let options = program::options(&scenario.options, config)?;
     let driver = |rank: u32| Driver::Script(Script::new(Arc::clone(&programs[rank as usize])));
-    let job = (scenario.ranks, &scenario.nodes[..]);
+    // Windows that no statement is about need no memory.
+    let are_used = check_no_windows(scenario).is_err();
+    let windows = if are_used { windows(scenario) } else { Vec::new() };
+    let windows: Vec<Flags> = windows.into_iter().map(|window| window.flags).collect();
+    let job = Place { ranks: scenario.ranks, nodes: &scenario.nodes, windows: &windows };
     match config.protocol {
         Protocol::Published => world::<Published>(job, &options, config, driver).run(Some(scenario), title),
         Protocol::Mirror => world::<Mirror>(job, &options, config, driver).run(Some(scenario), title),
@@ -135,7 +146,7 @@ pub fn simulate_tasks(
         let future = start(Port(Rc::clone(&mailbox)));
         Driver::Task(Box::new(Task::new(me, mailbox, future)))
     };
-    let place = (ranks, &job.nodes[..]);
+    let place = Place { ranks, nodes: &job.nodes, windows: &[] };
     match config.protocol {
         Protocol::Published => world::<Published>(place, &options, config, driver).run(None, &job.title),
         Protocol::Mirror => world::<Mirror>(place, &options, config, driver).run(None, &job.title),
@@ -145,13 +156,29 @@ pub fn simulate_tasks(
     }
 }
 
-/// The ranks of a job on these nodes, before they begin.
+/// Where a job runs, and with which windows.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    ranks: u32,
+    /// By rank.
+    nodes: &'a [u32],
+    /// The flags of each window that there is from the beginning.
+    windows: &'a [Flags],
+}
+
+/// The ranks of a job before they begin.
 fn world<'a, P: carrousel_rank::Protocol>(
-    (ranks, nodes): (u32, &[u32]),
+    place: Place<'_>,
     options: &Options,
     config: &'a Config,
     mut driver: impl FnMut(u32) -> Driver,
 ) -> World<'a, P> {
-    let processes = (0..ranks).map(|me| Process::new(me, ranks, options, driver(me))).collect();
-    World::new(processes, nodes, config)
+    let process = |me| {
+        let mut process = Process::new(me, place.ranks, options, WindowSide::new(config), driver(me));
+        for flags in place.windows {
+            process.rank.create_window(*flags);
+        }
+        process
+    };
+    World::new((0..place.ranks).map(process).collect(), place.nodes, config)
 }

@@ -1,7 +1,17 @@
-//! The loads between two ranks: packets, and the parts of writes and reads.
+//! The loads between two ranks: packets, the parts of writes and reads, and what windows send each other.
 
-use carrousel_rank::{Context, Handle, Packet};
+use carrousel_rank::epoch::{self, GrantWord, OperationId, TransferKind};
+use carrousel_rank::{Context, Direction, Handle, Packet, WindowIndex};
 use carrousel_transport::Operation;
+
+/// What has asked for a write or a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    /// A message's request.
+    Message(Handle),
+    /// An operation on a window.
+    Window(WindowIndex, OperationId),
+}
 
 /// A load.
 #[derive(Clone, Copy, Debug)]
@@ -9,22 +19,33 @@ pub(crate) enum Load {
     /// A packet, with this many bytes of data behind it.
     Packet { context: Context, packet: Packet, data: u64 },
     /// The data of a write.
-    Write { request: Handle, len: u64 },
+    Write { owner: Owner, len: u64 },
     /// The acknowledgement of a write, card to card.
-    Written { request: Handle },
+    Written { owner: Owner },
     /// The request of a read, with the packet that the reader's card sends back when it has the data. That of an atomic is
     /// one of 8 bytes: what is before a read is before it, and what is before an atomic is before a read.
-    ReadRequest { request: Handle, len: u64, notice: Option<(Context, Packet)> },
+    ReadRequest { owner: Owner, len: u64, notice: Option<(Context, Packet)> },
     /// The data of a read.
-    ReadData { request: Handle, len: u64, notice: Option<(Context, Packet)> },
+    ReadData { owner: Owner, len: u64, notice: Option<(Context, Packet)> },
+    /// A packet of a window.
+    OfWindow { window: WindowIndex, packet: epoch::Packet },
+    /// A grant word, which the card writes into the origin's memory.
+    Grant { window: WindowIndex, word: GrantWord, value: u64 },
+    /// The operand of an operation that the target's processor carries out: one executor of all that is atomic.
+    Apply { window: WindowIndex, operation: OperationId, kind: TransferKind, len: u64 },
+    /// Its result, or that it is done.
+    Applied { window: WindowIndex, operation: OperationId, kind: TransferKind, len: u64 },
 }
 
 impl Load {
     pub(crate) fn operation(&self) -> Operation {
         match self {
             Self::Packet { packet, .. } => Operation::Send(packet.direction()),
-            Self::Write { .. } | Self::Written { .. } => Operation::Write,
+            Self::Write { .. } | Self::Written { .. } | Self::Grant { .. } => Operation::Write,
             Self::ReadRequest { .. } | Self::ReadData { .. } => Operation::Read,
+            Self::OfWindow { .. } | Self::Apply { .. } | Self::Applied { .. } => {
+                Operation::Send(Direction::ToReceiver)
+            }
         }
     }
 
@@ -32,19 +53,54 @@ impl Load {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Packet { packet, .. } => packet.name(),
-            Self::Write { .. } => "WRITE",
+            Self::Write { owner: Owner::Message(_), .. } => "WRITE",
+            Self::Write { owner: Owner::Window(..), .. } => "PUT",
             Self::Written { .. } => "write acknowledgement",
             Self::ReadRequest { .. } => "read request",
-            Self::ReadData { .. } => "READ",
+            Self::ReadData { owner: Owner::Message(_), .. } => "READ",
+            Self::ReadData { owner: Owner::Window(..), .. } => "GET",
+            Self::OfWindow { packet: epoch::Packet::Done { .. }, .. } => "DONE",
+            Self::OfWindow { packet: epoch::Packet::LockRequest { .. }, .. } => "LOCK",
+            Self::OfWindow { packet: epoch::Packet::LockRelease { .. }, .. } => "UNLOCK",
+            Self::Grant { .. } => "GRANT",
+            Self::Apply { kind: TransferKind::FetchAndOp, .. } => "FETCH_OP",
+            Self::Apply { kind: TransferKind::CompareAndSwap, .. } => "CAS",
+            Self::Apply { .. } => "ACC",
+            Self::Applied { .. } => "RESULT",
         }
     }
 
-    /// The bytes of messages in it.
+    /// The bytes of messages, or of windows, in it.
     pub(crate) fn data(&self) -> u64 {
         match self {
             Self::Packet { data, .. } => *data,
-            Self::Write { len, .. } | Self::ReadData { len, .. } => *len,
-            Self::Written { .. } | Self::ReadRequest { .. } => 0,
+            Self::Write { len, .. } | Self::ReadData { len, .. } | Self::Apply { len, .. } => *len,
+            Self::Applied { kind, len, .. } => {
+                if kind.reads() {
+                    *len
+                } else {
+                    0
+                }
+            }
+            Self::Written { .. } | Self::ReadRequest { .. } | Self::OfWindow { .. } | Self::Grant { .. } => 0,
+        }
+    }
+
+    /// Whether something comes back from the target that a fence behind it waits for.
+    pub(crate) fn fetches(&self) -> bool {
+        match self {
+            Self::ReadRequest { .. } => true,
+            Self::Apply { kind, .. } => kind.reads(),
+            _ => false,
+        }
+    }
+
+    /// Whether it is what comes back.
+    pub(crate) fn brings_back(&self) -> bool {
+        match self {
+            Self::ReadData { .. } => true,
+            Self::Applied { kind, .. } => kind.reads(),
+            _ => false,
         }
     }
 }

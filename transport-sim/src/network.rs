@@ -20,6 +20,8 @@ pub(crate) struct Transfer {
     pub(crate) from: u32,
     pub(crate) to: u32,
     pub(crate) load: Load,
+    /// It leaves when all that was fetched before has come back.
+    fenced: bool,
     channel: u32,
     started: u64,
 }
@@ -30,6 +32,8 @@ struct Channel {
     waiting: VecDeque<u32>,
     /// A transfer is under way.
     busy: bool,
+    /// How much of what was fetched has not come back.
+    fetching: u32,
     /// The latest arrival so far, by [`Operation::index`].
     latest: [u64; Operation::ALL.len()],
     /// The latest completion of a write.
@@ -96,7 +100,14 @@ impl Fabric {
                 own.insert(at, ((to, answers), id));
                 let local = self.nodes[from as usize] == self.nodes[to as usize];
                 let (waiting, latest) = (VecDeque::new(), [0; Operation::ALL.len()]);
-                self.channels.push(Channel { waiting, busy: false, latest, completed: 0, local });
+                self.channels.push(Channel {
+                    waiting,
+                    busy: false,
+                    fetching: 0,
+                    latest,
+                    completed: 0,
+                    local,
+                });
                 id
             }
         }
@@ -115,20 +126,55 @@ impl Fabric {
         }
     }
 
+    /// Whether two ranks share a node, or are one.
+    pub(crate) fn are_neighbours(&self, one: u32, other: u32) -> bool {
+        self.nodes[one as usize] == self.nodes[other as usize]
+    }
+
+    /// How long a processor copies between the memories of two ranks of a node.
+    pub(crate) fn copy_within_node_ns(&self, bytes: u64) -> u64 {
+        bytes.saturating_mul(self.local.ps_per_byte) / 1000
+    }
+
     fn path(&self, channel: u32) -> Path {
         if self.channels[channel as usize].local { self.local } else { self.remote }
     }
 
     /// Hands a transfer to the card of `from`. Returns its number, which is its own until it is delivered.
     pub(crate) fn post(&mut self, from: u32, to: u32, load: Load, queue: &mut Queue) -> u32 {
+        self.post_with_fence(from, to, load, false, queue)
+    }
+
+    /// As [`Self::post`]; with a fence it waits for what was fetched from that rank before, and all later ones with it.
+    pub(crate) fn post_with_fence(
+        &mut self,
+        from: u32,
+        to: u32,
+        load: Load,
+        fenced: bool,
+        queue: &mut Queue,
+    ) -> u32 {
         let channel = self.channel(from, to, matches!(load, Load::ReadData { .. }));
-        let transfer = self.transfer(Transfer { from, to, load, channel, started: queue.now() });
-        if self.channels[channel as usize].busy {
-            self.channels[channel as usize].waiting.push_back(transfer);
-        } else {
-            self.start(transfer, queue);
-        }
+        let transfer = self.transfer(Transfer { from, to, load, fenced, channel, started: queue.now() });
+        self.channels[channel as usize].waiting.push_back(transfer);
+        self.start_waiting(channel, queue);
         transfer
+    }
+
+    /// Starts what waits in a channel and need not.
+    fn start_waiting(&mut self, channel: u32, queue: &mut Queue) {
+        let at = channel as usize;
+        while !self.channels[at].busy
+            && let Some(next) = self.channels[at].waiting.front().copied()
+        {
+            let Transfer { fenced, load, .. } = self.transfers[next as usize];
+            if fenced && self.channels[at].fetching > 0 {
+                return;
+            }
+            self.channels[at].waiting.pop_front();
+            self.channels[at].fetching += u32::from(load.fetches());
+            self.start(next, queue);
+        }
     }
 
     fn start(&mut self, id: u32, queue: &mut Queue) {
@@ -177,13 +223,9 @@ impl Fabric {
     pub(crate) fn flow_event(&mut self, flow: u32, version: u32, queue: &mut Queue) {
         let Some(id) = self.links.event(flow, version, queue) else { return };
         self.sent(id, queue.now(), queue);
-        let channel = self.transfers[id as usize].channel as usize;
-        self.channels[channel].busy = false;
-        while !self.channels[channel].busy
-            && let Some(next) = self.channels[channel].waiting.pop_front()
-        {
-            self.start(next, queue);
-        }
+        let channel = self.transfers[id as usize].channel;
+        self.channels[channel as usize].busy = false;
+        self.start_waiting(channel, queue);
     }
 
     /// A transfer is at its destination's card; true if it is through it at once.
@@ -192,7 +234,12 @@ impl Fabric {
         let (source, target) = (self.nodes[from as usize], self.nodes[to as usize]);
         let path = self.path(channel);
         let mut at = queue.now();
-        if source != target && matches!(load, Load::Packet { .. } | Load::ReadRequest { .. }) {
+        if source != target
+            && !matches!(
+                load,
+                Load::Write { .. } | Load::Written { .. } | Load::ReadData { .. } | Load::Grant { .. }
+            )
+        {
             let card = &mut self.cards[target as usize];
             at = at.max(card.receives_at);
             card.receives_at = at + path.gap_ns;
@@ -209,27 +256,33 @@ impl Fabric {
     /// Takes a transfer off the network at its destination. What cards do by themselves is done here.
     pub(crate) fn deliver(&mut self, id: u32, queue: &mut Queue, record: &mut Recorder) -> Transfer {
         let transfer = self.transfers[id as usize];
-        let Transfer { from, to, load, channel, started } = transfer;
+        let Transfer { from, to, load, channel, started, .. } = transfer;
         record.message(&load, (from, to), self.header_bytes, (started, queue.now()));
         match load {
-            Load::Write { request, .. } => {
+            Load::Write { owner, .. } => {
                 let latency = self.jitter.lengthen(self.path(channel).latency_ns);
-                let (from, to, load) = (to, from, Load::Written { request });
-                self.transfers[id as usize] = Transfer { from, to, load, channel, started: queue.now() };
+                let (from, to, load) = (to, from, Load::Written { owner });
+                let started = queue.now();
+                self.transfers[id as usize] = Transfer { from, to, load, fenced: false, channel, started };
                 // Completions of one connection keep the order of its writes.
                 let completed = &mut self.channels[channel as usize].completed;
                 *completed = queue.now().saturating_add(latency).max(*completed);
                 queue.add(*completed, Occurrence::Deliver { transfer: id });
             }
-            Load::ReadRequest { request, len, notice } => {
+            Load::ReadRequest { owner, len, notice } => {
                 self.free.push(id);
-                self.post(to, from, Load::ReadData { request, len, notice }, queue);
+                self.post(to, from, Load::ReadData { owner, len, notice }, queue);
             }
             Load::ReadData { notice: Some((context, packet)), .. } => {
                 self.free.push(id);
                 self.post(to, from, Load::Packet { context, packet, data: 0 }, queue);
             }
             _ => self.free.push(id),
+        }
+        if load.brings_back() {
+            let asked = self.channel(to, from, false);
+            self.channels[asked as usize].fetching -= 1;
+            self.start_waiting(asked, queue);
         }
         transfer
     }

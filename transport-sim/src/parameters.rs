@@ -1,5 +1,6 @@
 //! Parameter sets: the costs of the simulated machine.
 
+use carrousel_schedule::Patience;
 use serde::Deserialize;
 use std::fmt;
 
@@ -112,6 +113,18 @@ impl Network {
         match numbers.into_iter().chain(of_paths).find(|number| *number > NUMBER_MAX) {
             Some(number) => Err(BadNetwork::TooGreat(number)),
             None => Ok(set),
+        }
+    }
+}
+
+impl Network {
+    /// What a grant takes that nobody delays: two packets, and the processors at both ends.
+    pub(crate) fn patience(&self) -> Patience {
+        let Cpu { call_ns, post_ns, handle_ns, completion_ns, .. } = self.cpu;
+        let packet = self.remote.latency_ns + self.remote.gap_ns;
+        Patience {
+            round_trip_ns: 2 * (packet + post_ns + call_ns) + handle_ns + completion_ns,
+            streamed_per_us: 1_000_000 / self.remote.ps_per_byte.max(1),
         }
     }
 }

@@ -6,9 +6,10 @@ use crate::program::Action;
 use crate::report::Statement;
 use crate::script::Script;
 use crate::task::Task;
+use crate::windows::{Arrival, WindowSide};
 use carrousel_rank::{
-    Call, Communicator, Event, Handle, Job, Members, Options, Pattern, Protocol, Rank, RankId, Source,
-    UsageError, Work,
+    Call, Called, Communicator, Handle, Job, Members, Options, Pattern, Protocol, Rank, RankId, Source,
+    UsageError, WindowIndex, WindowWork, Work,
 };
 use carrousel_scenario::Scenario;
 use std::collections::{BTreeMap, VecDeque};
@@ -26,7 +27,9 @@ pub(crate) enum Phase {
     /// Carry out the next output.
     Perform,
     /// Handle an arrival.
-    Handle(Event),
+    Handle(Arrival),
+    /// Carry out what a window's schedule had queued.
+    Due(WindowIndex, WindowWork),
 }
 
 /// The purpose of a rank's stay in the library.
@@ -58,6 +61,7 @@ struct Slot {
     generation: u32,
     statement: u32,
     open: bool,
+    of_window: bool,
 }
 
 /// The names of source files, without duplicates.
@@ -85,7 +89,9 @@ pub(crate) struct Process<P: Protocol> {
     pub(crate) outputs: Vec<Work>,
     pub(crate) performed: usize,
     /// Arrivals that are not handled yet.
-    pub(crate) inbox: VecDeque<Event>,
+    pub(crate) inbox: VecDeque<Arrival>,
+    /// What its windows have under way.
+    pub(crate) windows: WindowSide,
     me: u32,
     /// By executed statement.
     pub(crate) times: Vec<Times>,
@@ -106,7 +112,7 @@ pub(crate) struct Process<P: Protocol> {
 }
 
 impl<P: Protocol> Process<P> {
-    pub(crate) fn new(me: u32, ranks: u32, options: &Options, driver: Driver) -> Self {
+    pub(crate) fn new(me: u32, ranks: u32, options: &Options, windows: WindowSide, driver: Driver) -> Self {
         let (data, steps) = match &driver {
             Driver::Script(script) => (None, script.program().len()),
             Driver::Task(_) => (Some(Box::default()), 0),
@@ -120,6 +126,7 @@ impl<P: Protocol> Process<P> {
             outputs: Vec::new(),
             performed: 0,
             inbox: VecDeque::new(),
+            windows,
             me,
             times: Vec::with_capacity(steps),
             starts_request: false,
@@ -183,6 +190,7 @@ impl<P: Protocol> Process<P> {
             return Ok(None);
         };
         self.times.push(Times { begin: now, end: now, complete: None });
+        let statement = self.times.len() as u32 - 1;
         match &action {
             Action::Compute(_) | Action::Touch(_) => self.phase = Phase::Computed,
             Action::Calls { calls, blocking } => (self.calls, self.blocking) = (*calls, *blocking),
@@ -191,13 +199,16 @@ impl<P: Protocol> Process<P> {
             }
             Action::Requests => {}
             Action::Probe(pattern) => self.probes = Some(*pattern),
+            Action::Window(call) => self.windows.begin(call.clone().of_statement(statement)),
         }
         Ok(Some(action))
     }
 
     /// Makes the next call of the statement; false if none is left.
-    pub(crate) fn call(&mut self) -> Result<bool, UsageError> {
-        let Some(call) = self.calls.iter_mut().find_map(Option::take) else { return Ok(false) };
+    pub(crate) fn call(&mut self, now: u64) -> Result<bool, UsageError> {
+        let Some(call) = self.calls.iter_mut().find_map(Option::take) else {
+            return self.call_window(now);
+        };
         debug_assert!(self.outputs.is_empty(), "outputs before the next input");
         // A send begins only if the receive behind it will.
         let checked =
@@ -213,20 +224,65 @@ impl<P: Protocol> Process<P> {
         if matches!(call, Call::Cancel(_)) {
             return Ok(true);
         }
+        self.opened(request, self.blocking, false);
+        match &mut self.driver {
+            Driver::Script(script) => script.opened(Some(request)),
+            Driver::Task(task) => task.opened(request, self.data.get_or_insert_default()),
+        }
+        Ok(true)
+    }
+
+    /// Makes the next call of a window; false if none is left.
+    fn call_window(&mut self, now: u64) -> Result<bool, UsageError> {
+        let Some(call) = self.windows.next_call() else {
+            if let (true, Driver::Script(script)) = (self.windows.take_held_back(), &mut self.driver) {
+                script.opened(None);
+            }
+            return Ok(false);
+        };
+        debug_assert!(self.outputs.is_empty(), "outputs before the next input");
+        let called = self.rank.call_window(call.window, call.call(), &mut self.outputs)?;
+        let request = match called {
+            Called::Request(request) => Some(request),
+            Called::Done | Called::Flush(_) => None,
+        };
+        if let Some(request) = request {
+            self.opened(request, call.blocking, true);
+        }
+        self.windows.called(&call, now);
+        if let (true, Driver::Script(script)) =
+            (call.has_request() && self.windows.has_no_calls(), &mut self.driver)
+        {
+            script.opened(request);
+        }
+        Ok(true)
+    }
+
+    /// A request has begun.
+    fn opened(&mut self, request: Handle, awaited: bool, of_window: bool) {
         let index = request.index as usize;
         if self.slots.len() <= index {
             self.slots.resize(index + 1, Slot::default());
         }
         let statement = self.times.len() as u32 - 1;
-        self.slots[index] = Slot { generation: request.generation, statement, open: true };
-        if self.blocking {
+        self.slots[index] = Slot { generation: request.generation, statement, open: true, of_window };
+        if awaited {
             self.awaits.push(request);
         }
-        match &mut self.driver {
-            Driver::Script(script) => script.opened(request),
-            Driver::Task(task) => task.opened(request, self.data.get_or_insert_default()),
+    }
+
+    /// Since when the present statement has waited for epochs or flushes, if it does.
+    pub(crate) fn waits_for_window_since(&self) -> Option<u64> {
+        let of_window = |request: &Handle| self.slots[request.index as usize].of_window;
+        let waits = self.goal == Goal::Await && self.awaits.iter().any(of_window);
+        self.times.last().filter(|_| waits).map(|times| times.begin)
+    }
+
+    /// An operation on a window is complete.
+    pub(crate) fn operation_is_complete(&mut self, statement: u32, now: u64) {
+        if let Some(times) = self.times.get_mut(statement as usize) {
+            times.complete = Some(now);
         }
-        Ok(true)
     }
 
     /// Whether the library takes a call that starts a message.
@@ -266,6 +322,9 @@ impl<P: Protocol> Process<P> {
 
     /// Whether the statement may return; releases complete requests.
     pub(crate) fn is_satisfied(&mut self) -> bool {
+        if !self.windows.has_own_lock(&self.rank) {
+            return false;
+        }
         if let Some(pattern) = self.probes {
             let found = self.rank.probe(&pattern).map(|arrived| (arrived.envelope, arrived.len));
             match (&mut self.driver, found) {
@@ -332,7 +391,7 @@ impl<P: Protocol> Process<P> {
     pub(crate) fn end(&mut self, now: u64) {
         if let Some(times) = self.times.last_mut() {
             times.end = now;
-            if !self.starts_request {
+            if !self.starts_request && !self.windows.take_accesses() {
                 times.complete = Some(now);
             }
         }

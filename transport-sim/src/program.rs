@@ -4,8 +4,11 @@ use crate::config::{Config, Protocol};
 use crate::error::SimError;
 use carrousel_options::{OptionEntry, protocol};
 use carrousel_program as meaning;
+use carrousel_program::epoch::{self, Call as EpochCall};
 use carrousel_program::{Buffer, Part};
-use carrousel_rank::{Call, Communicator, Members, Memory, Options, Pattern, Speculation, Transfer};
+use carrousel_rank::{
+    Call, Communicator, Members, Memory, Options, Pattern, RankId, Speculation, Transfer, WindowIndex,
+};
 use carrousel_scenario::OptionSetting;
 
 /// The action of a statement.
@@ -22,6 +25,58 @@ pub(crate) enum Action {
     Requests,
     /// It waits for a message.
     Probe(Pattern),
+    /// It calls a window.
+    Window(WindowCall),
+}
+
+/// A call of a window.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowCall {
+    pub(crate) window: WindowIndex,
+    /// The call, without its group.
+    call: EpochCall<'static>,
+    group: Vec<RankId>,
+    /// Whether the statement waits until the call is complete.
+    pub(crate) blocking: bool,
+}
+
+impl WindowCall {
+    pub(crate) fn new(window: WindowIndex, call: EpochCall<'_>, blocking: bool) -> Self {
+        let (call, group) = match call {
+            EpochCall::Start(group) => (EpochCall::Start(&[]), group),
+            EpochCall::Post(group) => (EpochCall::Post(&[]), group),
+            EpochCall::Wait => (EpochCall::Wait, &[][..]),
+            EpochCall::Test => (EpochCall::Test, &[][..]),
+            EpochCall::Complete => (EpochCall::Complete, &[][..]),
+            EpochCall::Lock { target, mode } => (EpochCall::Lock { target, mode }, &[][..]),
+            EpochCall::Unlock(target) => (EpochCall::Unlock(target), &[][..]),
+            EpochCall::LockAll => (EpochCall::LockAll, &[][..]),
+            EpochCall::UnlockAll => (EpochCall::UnlockAll, &[][..]),
+            EpochCall::Fence => (EpochCall::Fence, &[][..]),
+            EpochCall::Transfer { transfer, with_request } => {
+                (EpochCall::Transfer { transfer, with_request }, &[][..])
+            }
+            EpochCall::Flush(flush) => (EpochCall::Flush(flush), &[][..]),
+            EpochCall::FlushWithRequest(flush) => (EpochCall::FlushWithRequest(flush), &[][..]),
+        };
+        Self { window, call, group: group.to_vec(), blocking }
+    }
+
+    pub(crate) fn call(&self) -> EpochCall<'_> {
+        match self.call {
+            EpochCall::Start(_) => EpochCall::Start(&self.group),
+            EpochCall::Post(_) => EpochCall::Post(&self.group),
+            call => call,
+        }
+    }
+
+    /// The statement that makes it: an operation carries that along.
+    pub(crate) fn of_statement(mut self, statement: u32) -> Self {
+        if let EpochCall::Transfer { transfer, .. } = &mut self.call {
+            transfer.local = statement.into();
+        }
+        self
+    }
 }
 
 impl Action {
@@ -42,9 +97,16 @@ impl Action {
                     None => unreachable!("ranks that split tell each other how"),
                 }
             }
-            meaning::Action::Access(_)
-            | meaning::Action::TouchWindow(_)
-            | meaning::Action::Synchronize(_) => unreachable!("a scenario with windows is refused"),
+            meaning::Action::Access(access) => {
+                let meaning::Access { window, kind, target, offset, len, buffer: _ } = access;
+                let transfer = epoch::Transfer { target, kind, offset, len, local: 0 };
+                let call = EpochCall::Transfer { transfer, with_request: false };
+                Self::Window(WindowCall::new(WindowIndex(window.0), call, false))
+            }
+            meaning::Action::TouchWindow(own) => Self::Touch(own.len),
+            meaning::Action::Synchronize(call) => {
+                Self::Window(WindowCall::new(WindowIndex(call.window.0), call.call, call.blocking))
+            }
             meaning::Action::Probe(pattern) => Self::Probe(pattern),
             meaning::Action::Wait(_) | meaning::Action::Test(_) => Self::Requests,
         }

@@ -14,8 +14,8 @@ pub(crate) struct Script {
     program: Arc<Program>,
     /// The statement that is being executed.
     at: usize,
-    /// The handles of requests, in the order of their beginnings.
-    requests: Vec<Handle>,
+    /// The handles of requests, in the order of their beginnings; none of one that was complete when it began.
+    requests: Vec<Option<Handle>>,
     /// By name, its message. Empty if no statement uses messages.
     received: Vec<Option<Received>>,
 }
@@ -67,14 +67,14 @@ impl Script {
     pub(crate) fn look_up(&self, into: &mut Vec<Handle>) {
         let handle = |request: &Ordinal| self.requests[*request as usize];
         match self.statement().outline() {
-            meaning::Action::Wait(requests) => into.extend(requests.iter().map(handle)),
-            meaning::Action::Test(request) => into.extend(request.iter().map(handle)),
+            meaning::Action::Wait(requests) => into.extend(requests.iter().filter_map(handle)),
+            meaning::Action::Test(request) => into.extend(request.iter().filter_map(handle)),
             _ => {}
         }
     }
 
     /// The statement has started its next request.
-    pub(crate) fn opened(&mut self, request: Handle) {
+    pub(crate) fn opened(&mut self, request: Option<Handle>) {
         self.requests.push(request);
     }
 

@@ -3,7 +3,8 @@
 use crate::config::{Config, Jitter, Progress};
 use crate::data::Flights;
 use crate::error::SimError;
-use crate::load::Load;
+use crate::lateness::Lateness;
+use crate::load::{Load, Owner};
 use crate::network::{Fabric, Transfer};
 use crate::parameters::{Cpu, Thread};
 use crate::process::{Driver, Files, Goal, Phase, Process};
@@ -12,6 +13,7 @@ use crate::queue::{Occurrence, Queue};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::timeline::State;
+use crate::windows::Arrival;
 use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Read, Work, Write};
 use carrousel_scenario::Scenario;
 
@@ -24,6 +26,8 @@ enum Next {
     Busy(State, u64),
     /// Idle until an arrival.
     Idle,
+    /// The same, but not longer than until this time.
+    IdleUntil(u64),
 }
 
 /// One rank's CPU.
@@ -45,16 +49,18 @@ struct Core {
 
 /// A run.
 pub(crate) struct World<'a, P: Protocol> {
-    cpu: Cpu,
+    pub(crate) cpu: Cpu,
     /// The progress thread, if there is one.
     thread: Option<Thread>,
     /// Whether every call first takes in all arrivals.
     polls: bool,
-    queue: Queue,
-    network: Fabric,
+    pub(crate) queue: Queue,
+    pub(crate) network: Fabric,
     record: Recorder,
+    /// Who waits for whom in epochs.
+    pub(crate) lateness: Lateness,
     jitter: Jitter,
-    processes: Vec<Process<P>>,
+    pub(crate) processes: Vec<Process<P>>,
     cores: Vec<Core>,
     /// The data that travels next to the network, if ranks have bytes.
     flights: Option<Flights>,
@@ -62,7 +68,7 @@ pub(crate) struct World<'a, P: Protocol> {
     finished_at: u64,
 }
 
-fn copy_ns(cpu: &Cpu, bytes: u64) -> u64 {
+pub(crate) fn copy_ns(cpu: &Cpu, bytes: u64) -> u64 {
     bytes.saturating_mul(cpu.copy_ps_per_byte) / 1000
 }
 
@@ -79,6 +85,8 @@ impl<'a, P: Protocol> World<'a, P> {
             queue: Queue::default(),
             network: Fabric::new(&config.network, nodes, jitter),
             record: Recorder::new(processes.len() as u32, config.timeline),
+            // What it takes to say "done" and to hear of it, with room for the processors.
+            lateness: Lateness::new(4 * config.network.remote.latency_ns),
             jitter: for_cpus,
             cores: vec![Core::default(); processes.len()],
             flights: processes.iter().any(|process| process.data.is_some()).then(Flights::default),
@@ -97,6 +105,7 @@ impl<'a, P: Protocol> World<'a, P> {
             self.check_limits()?;
             match what {
                 Occurrence::Cpu { rank, version } if version == self.cores[rank as usize].version => {
+                    self.end_idleness(rank);
                     self.advance(rank)?;
                 }
                 Occurrence::Cpu { .. } => {}
@@ -137,6 +146,12 @@ impl<'a, P: Protocol> World<'a, P> {
                     self.cores[core].idle = Some(now);
                     return Ok(());
                 }
+                Next::IdleUntil(until) => {
+                    let core = &mut self.cores[core];
+                    core.idle = Some(now);
+                    self.queue.add(until, Occurrence::Cpu { rank, version: core.version });
+                    return Ok(());
+                }
                 Next::Busy(_, 0) => {}
                 Next::Busy(state, ns) => {
                     let until = now.saturating_add(ns);
@@ -171,30 +186,54 @@ impl<'a, P: Protocol> World<'a, P> {
                 self.perform(rank)?;
                 return library(0);
             }
-            Phase::Handle(event) => {
+            Phase::Handle(arrival) => {
                 process.phase = Phase::Library;
                 debug_assert!(process.outputs.is_empty(), "outputs before the next input");
-                let handled = process.rank.event(event, &mut process.outputs);
-                let line = process.line();
-                handled.map_err(|error| SimError::Broken { rank, line, error })?;
+                self.handle(rank, arrival)?;
+                return library(0);
+            }
+            Phase::Due(window, work) => {
+                process.phase = Phase::Library;
+                self.perform_of_window(rank, window, work)?;
                 return library(0);
             }
             Phase::Library => {}
         }
         // The driver's law: every output, in order, before the next input.
-        if let Some(work) = process.outputs.get(process.performed) {
+        if let Some(work) = process.outputs.get(process.performed).copied() {
             process.phase = Phase::Perform;
-            return library(cost(cpu, work));
+            let Work::Window { window, work } = work else { return library(cost(cpu, &work)) };
+            if self.admits(rank, window, work) {
+                return library(self.cost_of(rank, &work));
+            }
+            let process = &mut self.processes[rank as usize];
+            process.phase = Phase::Library;
+            process.performed += 1;
+            return library(0);
         }
         process.outputs.clear();
         process.performed = 0;
-        if let Some(receive) = process.rank.may_announce() {
-            process.phase = Phase::Handle(Event::Announce(receive));
+        if let Some(copied) = process.windows.take_copied() {
+            process.phase = Phase::Handle(copied);
             return library(0);
+        }
+        if let Some(receive) = process.rank.may_announce() {
+            process.phase = Phase::Handle(Arrival::Message(Event::Announce(receive)));
+            return library(0);
+        }
+        // What has arrived goes before a copy: a late grant need not wait for all of them.
+        if process.windows.is_due() {
+            if let Some(arrival) = process.inbox.pop_front().filter(|_| self.polls) {
+                return library(self.begin_to_handle(rank, arrival));
+            }
+            if let Some((window, work)) = process.windows.take_due() {
+                process.phase = Phase::Due(window, work);
+                return library(self.cost_of(rank, &work));
+            }
         }
         match process.goal {
             Goal::Calls => {
-                match process.call() {
+                match process.call(now) {
                     Ok(true) => {}
                     Ok(false) => {
                         process.look_up();
@@ -205,25 +244,16 @@ impl<'a, P: Protocol> World<'a, P> {
                 return library(0);
             }
             Goal::Await => {
-                if process.is_satisfied() {
+                let until = process.windows.waits_for_grant_until(now);
+                if until.is_none() && process.is_satisfied() {
                     process.end(now);
                     return library(0);
                 }
             }
             Goal::Poll | Goal::Resume | Goal::Finished => {}
         }
-        if let Some(event) = process.inbox.pop_front() {
-            if let (Some(data), Event::Packet { packet: Packet::Eager { .. }, .. }) =
-                (&mut process.data, event)
-            {
-                data.handle();
-            }
-            process.phase = Phase::Handle(event);
-            return library(if matches!(event, Event::Packet { .. }) {
-                cpu.handle_ns
-            } else {
-                cpu.completion_ns
-            });
+        if let Some(arrival) = process.inbox.pop_front() {
+            return library(self.begin_to_handle(rank, arrival));
         }
         match process.goal {
             Goal::Poll => {
@@ -234,7 +264,40 @@ impl<'a, P: Protocol> World<'a, P> {
                 process.phase = Phase::Computed;
                 Ok(Next::Busy(State::Computing, self.cores[rank as usize].left_ns))
             }
+            Goal::Await if let Some(until) = process.windows.waits_for_grant_until(now) => {
+                Ok(Next::IdleUntil(until))
+            }
+            Goal::Await | Goal::Finished if process.windows.demand_everything() => library(0),
             Goal::Calls | Goal::Await | Goal::Finished => Ok(Next::Idle),
+        }
+    }
+
+    /// A rank takes something out of its inbox. Returns the time that handling it takes.
+    fn begin_to_handle(&mut self, rank: u32, arrival: Arrival) -> u64 {
+        let process = &mut self.processes[rank as usize];
+        if let (Some(data), Arrival::Message(Event::Packet { packet: Packet::Eager { .. }, .. })) =
+            (&mut process.data, arrival)
+        {
+            data.handle();
+        }
+        process.phase = Phase::Handle(arrival);
+        self.cost_of_arrival(&arrival)
+    }
+
+    /// A rank handles what has arrived.
+    fn handle(&mut self, rank: u32, arrival: Arrival) -> Result<(), SimError> {
+        match arrival {
+            Arrival::Message(event) => {
+                let process = &mut self.processes[rank as usize];
+                let handled = process.rank.event(event, &mut process.outputs);
+                let line = process.line();
+                handled.map_err(|error| SimError::Broken { rank, line, error })
+            }
+            Arrival::Window(window, event) => self.tell_window(rank, window, event),
+            Arrival::Apply { from, window, operation, kind, len } => {
+                self.apply(rank, from, (window, operation), (kind, len));
+                Ok(())
+            }
         }
     }
 
@@ -289,7 +352,8 @@ impl<'a, P: Protocol> World<'a, P> {
                 if let Some(flights) = &mut self.flights {
                     flights.writes.insert((rank, request), (from, into));
                 }
-                self.network.post(rank, to, Load::Write { request, len }, queue);
+                let owner = Owner::Message(request);
+                self.network.post(rank, to, Load::Write { owner, len }, queue);
                 // Write and notice are one list of work requests, handed to the card at once.
                 if let Some(packet) = notice {
                     self.network.post(rank, to, Load::Packet { context, packet, data: 0 }, queue);
@@ -301,9 +365,10 @@ impl<'a, P: Protocol> World<'a, P> {
                     flights.reads.insert((rank, request), (from, into));
                 }
                 let notice = notice.map(|packet| (context, packet));
-                self.network.post(rank, of, Load::ReadRequest { request, len, notice }, queue);
+                let owner = Owner::Message(request);
+                self.network.post(rank, of, Load::ReadRequest { owner, len, notice }, queue);
             }
-            Work::Window { .. } => unreachable!("programs with windows are refused"),
+            Work::Window { window, work } => return self.perform_of_window(rank, window, work),
             Work::Complete { request, status } => {
                 if let (Some(Failure::Truncated { sent }), Driver::Script(_)) =
                     (status.failure, &process.driver)
@@ -334,11 +399,18 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         match load {
             Load::Packet { context, packet, .. } => {
-                self.arrive(to, Event::Packet { from: RankId(from), context, packet })
+                self.arrive(to, Arrival::Message(Event::Packet { from: RankId(from), context, packet }))
             }
-            Load::Written { request } => self.arrive(to, Event::Written(request)),
-            Load::ReadData { request, .. } => self.arrive(to, Event::Read(request)),
-            Load::Write { .. } | Load::ReadRequest { .. } => Ok(()),
+            Load::Written { owner: Owner::Message(request) } => {
+                self.arrive(to, Arrival::Message(Event::Written(request)))
+            }
+            Load::ReadData { owner: Owner::Message(request), .. } => {
+                self.arrive(to, Arrival::Message(Event::Read(request)))
+            }
+            load => match self.arrival((from, to), &load) {
+                Some(arrival) => self.arrive(to, arrival),
+                None => Ok(()),
+            },
         }
     }
 
@@ -347,11 +419,13 @@ impl<'a, P: Protocol> World<'a, P> {
         let Some(flights) = &mut self.flights else { return };
         let (eager, moved) = match load {
             Load::Packet { packet: Packet::Eager { .. }, .. } => (flights.eager.remove(&transfer), None),
-            Load::Write { request, len } => (None, flights.writes.remove(&(from, *request)).zip(Some(*len))),
-            Load::ReadData { request, len, .. } => {
+            Load::Write { owner: Owner::Message(request), len } => {
+                (None, flights.writes.remove(&(from, *request)).zip(Some(*len)))
+            }
+            Load::ReadData { owner: Owner::Message(request), len, .. } => {
                 (None, flights.reads.remove(&(to, *request)).zip(Some(*len)))
             }
-            Load::Packet { .. } | Load::Written { .. } | Load::ReadRequest { .. } => return,
+            _ => return,
         };
         let bytes = match (eager, moved, &self.processes[from as usize].data) {
             (_, Some(((memory, _), len)), Some(data)) => data.bytes(memory, len).to_vec(),
@@ -366,21 +440,27 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     /// An event has arrived in a rank's inbox.
-    fn arrive(&mut self, rank: u32, event: Event) -> Result<(), SimError> {
-        let process = &mut self.processes[rank as usize];
-        process.inbox.push_back(event);
-        let finished = process.has_finished();
-        let core = &mut self.cores[rank as usize];
-        if let Some(since) = core.idle.take() {
-            if !finished {
-                self.record.interval(rank, State::Waiting, since, self.queue.now());
-            }
+    fn arrive(&mut self, rank: u32, arrival: Arrival) -> Result<(), SimError> {
+        self.processes[rank as usize].inbox.push_back(arrival);
+        if self.end_idleness(rank) {
             return self.advance(rank);
         }
-        if matches!(core.busy, Some((State::Computing, _))) {
+        if matches!(self.cores[rank as usize].busy, Some((State::Computing, _))) {
             self.call_thread(rank);
         }
         Ok(())
+    }
+
+    /// A CPU has something to do; false if it has had before.
+    fn end_idleness(&mut self, rank: u32) -> bool {
+        let core = &mut self.cores[rank as usize];
+        let Some(since) = core.idle.take() else { return false };
+        // The end of its patience is of no interest any more.
+        core.version = core.version.wrapping_add(1);
+        if !self.processes[rank as usize].has_finished() {
+            self.record.interval(rank, State::Waiting, since, self.queue.now());
+        }
+        true
     }
 
     /// Wakes the progress thread, if there is one.
@@ -432,6 +512,7 @@ impl<'a, P: Protocol> World<'a, P> {
             network: self.config.network.name.clone(),
             makespan_us: us(self.finished_at),
             statements,
+            late: self.lateness.finish(),
             timeline,
             statistics,
         })

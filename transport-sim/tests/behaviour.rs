@@ -186,8 +186,6 @@ fn a_value_that_leaves_its_range_is_an_error_of_its_line() {
 
 #[test]
 fn what_is_not_simulated_is_refused() {
-    let put = "ranks 2\nwindow w 64\nrank 0\n fence w\n put w to 1 size 8\n";
-    assert_eq!(run(put, &config()).unwrap_err(), SimError::Unsupported { line: 4, what: "fence" });
     for progress in [Progress::Interrupt, Progress::Parasite, Progress::Helper] {
         let error = run("ranks 1\n", &Config { progress, ..config() }).unwrap_err();
         assert_eq!(error, SimError::UnsupportedProgress(progress));

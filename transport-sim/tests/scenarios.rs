@@ -1,5 +1,6 @@
 //! The micro-benchmarks of `tests/scenarios`: each runs under every protocol, and shows what it is for.
 
+use carrousel_scenario::Check;
 use carrousel_transport_sim::Protocol::{self, Mirror, Published, Rget, Rput};
 use carrousel_transport_sim::{Config, Network, Progress, Report, simulate};
 use std::path::Path;
@@ -123,6 +124,31 @@ fn no_order_of_events_breaks_a_protocol() {
                         panic!("{name}, {protocol:?}, {progress:?}, seed {seed}: {error}");
                     }
                 }
+            }
+        }
+    }
+}
+
+/// A run is one of the executions that `verify` explores: what it proves of all of them holds here.
+#[test]
+fn every_scenario_with_windows_runs_unless_its_ranks_get_stuck_or_break_the_rules() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scenarios/rma");
+    let mut files: Vec<_> = std::fs::read_dir(folder).expect("it is there").flatten().collect();
+    files.sort_by_key(|file| file.path());
+    assert!(files.len() > 10);
+    for file in files.into_iter().map(|file| file.path()) {
+        let text = std::fs::read(&file).expect("it can be read");
+        let scenario = carrousel_scenario::load(&file.display().to_string(), &text)
+            .unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let is_safe = scenario
+            .expects
+            .iter()
+            .all(|expect| !matches!(expect.check, Check::DeadlockFreedom | Check::EpochUsage));
+        for network in Network::names() {
+            let config = Config::new(Network::named(network).expect("it comes with the simulator"));
+            match simulate(&scenario, &config) {
+                Ok(report) => assert!(report.statements.iter().all(|s| s.end_us >= s.begin_us)),
+                Err(error) => assert!(!is_safe, "{}: {error}", file.display()),
             }
         }
     }

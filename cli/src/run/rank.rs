@@ -107,6 +107,7 @@ fn report(scenario: &Scenario, programs: &[Arc<Program>], all: &[Vec<Done>]) -> 
         network: "shm".to_owned(),
         makespan_us,
         statements,
+        late: Vec::new(),
         timeline: carrousel_transport_sim::timeline::Timeline::default(),
         statistics: carrousel_transport_sim::Statistics::default(),
     }

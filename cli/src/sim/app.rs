@@ -70,6 +70,8 @@ pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) 
         network: args.network.clone(),
         protocol: args.protocol.name().to_owned(),
         progress: args.progress.name().to_owned(),
+        copies: args.copies.name().to_owned(),
+        locks: args.locks.name().to_owned(),
         seed: args.seed,
         jitter_per_mille: args.jitter,
         drawing: drawing.as_ref().map(|drawing| match drawing {

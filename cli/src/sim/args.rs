@@ -1,7 +1,7 @@
 //! Arguments of `carrousel sim`.
 
 use crate::report::Format;
-use carrousel_transport_sim::{Progress, Protocol};
+use carrousel_transport_sim::{Acquisition, Copies, Progress, Protocol};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -18,6 +18,10 @@ const RANKS_MAX: i64 = 1 << 20;
 /// was called, when the call returned, and when its request was complete. Between that return and that completion,
 /// its rank computed for `computed us`, and was in calls that wait for `waited us`. Where data moves while the rank
 /// computes, the second is next to nothing.
+///
+/// Of epochs it is told who waited for whom: an origin for a post (Late Post), a target for the end of an access
+/// (Late Complete), a rank in a fence for data (Early Fence) or for another rank (Wait at Fence), an origin for a lock
+/// that another holds (Late Unlock).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -60,6 +64,14 @@ pub(crate) struct SimArgs {
     /// Means of progress while the application computes: none or thread
     #[arg(long, value_name = "MEANS", default_value = "none")]
     pub(super) progress: Progress,
+    /// When copies within a node are made that an epoch asks for: scheduled, while the network streams, or as the papers'
+    /// baselines deferred until it has ended, or self-at-call
+    #[arg(long, value_name = "WHEN", default_value = "scheduled")]
+    pub(super) copies: Copies,
+    /// When locks of windows are requested: eager, as soon as possible, or as the papers' baseline lazy, when they are
+    /// released
+    #[arg(long, value_name = "WHEN", default_value = "eager")]
+    pub(super) locks: Acquisition,
     /// How to print the result
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Format,

@@ -7,11 +7,14 @@ use crate::out::Out;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use carrousel_scenario::Scenario;
-use carrousel_transport_sim::{Report, Statement, Statistics};
+use carrousel_transport_sim::{Late, Report, Statement, Statistics};
 use std::collections::BTreeMap;
 
 /// More statements than these are summed up by line.
 const ROWS_MAX: usize = 64;
+
+/// Of more waits only these are told.
+const LATE_MAX: usize = 10;
 
 /// Prints a run of a scenario.
 pub(crate) fn print(scenario: &Scenario, report: &Report, out: &mut Out) -> Result<(), Failure> {
@@ -48,8 +51,24 @@ fn print_as(
     out.line(&format!("{heading}: {makespan} over {}", report.network))?;
     let table = if report.statements.len() <= ROWS_MAX { every(report) } else { by_line(report, written) };
     out.text(&table.render(2, style))?;
+    print_late(&report.late, out)?;
     // A real run has no counters.
     if statistics.events == 0 { Ok(()) } else { out.line(&format!("  {}", traffic(statistics))) }
+}
+
+/// Who waited for whom in epochs: the longest waits.
+fn print_late(late: &[Late], out: &mut Out) -> Result<(), Failure> {
+    let mut longest: Vec<&Late> = late.iter().collect();
+    longest.sort_by(|one, other| (other.to_us - other.from_us).total_cmp(&(one.to_us - one.from_us)));
+    for Late { pattern, rank, line, by, from_us, to_us } in longest.iter().take(LATE_MAX) {
+        let pattern = out.style.paint(Paint::Note, &pattern.to_string());
+        let waited = microseconds(to_us - from_us);
+        out.line(&format!("  {pattern}: rank {rank} waits {waited} us in line {line} for rank {by}"))?;
+    }
+    match longest.len().checked_sub(LATE_MAX) {
+        Some(more) if more > 0 => out.line(&format!("  and {more} shorter ones, which --format json has")),
+        _ => Ok(()),
+    }
 }
 
 fn every(report: &Report) -> Table {

@@ -37,6 +37,8 @@ pub(crate) fn run(args: &SimArgs, out: &mut Out, errors: Style) -> Result<Status
     let mut config = Config::new(network);
     config.protocol = args.protocol;
     config.progress = args.progress;
+    config.copies = args.copies;
+    config.acquisition = args.locks;
     config.seed = args.seed;
     config.jitter_per_mille = args.jitter;
     config.timeline = drawing.is_some();
@@ -64,9 +66,6 @@ pub(crate) fn draw(path: &Path, drawing: Drawing, report: &Report) -> Result<(),
 
 fn refusal(scenario: &Scenario, error: &SimError, errors: Style) -> Failure {
     match error {
-        SimError::Unsupported { line, what } => {
-            input::at_line(scenario, *line, format_args!("`{what}` cannot be simulated yet"), errors)
-        }
         SimError::TooManyCommunicators { line } => input::at_line(scenario, *line, error, errors),
         SimError::OptionOutOfRange { line, message } => input::at_line(scenario, *line, message, errors),
         SimError::UnsupportedProgress(_) => Failure::wrong(error),
@@ -75,7 +74,11 @@ fn refusal(scenario: &Scenario, error: &SimError, errors: Style) -> Failure {
             let text = format!("{}: {error}", scenario.file);
             let failure = Failure::diagnostic(errors.paint(Paint::Bad, &text), Status::Violated);
             match error {
-                SimError::Deadlock { .. } | SimError::Truncated { .. } | SimError::OutOfRange { .. } => {
+                SimError::Deadlock { .. }
+                | SimError::Truncated { .. }
+                | SimError::OutOfRange { .. }
+                | SimError::Refused { .. }
+                | SimError::Reported { .. } => {
                     failure.with_help("`carrousel verify` shows how it comes to this")
                 }
                 _ => failure,

@@ -2,7 +2,7 @@
 //!
 //! All of it follows from the times of the statements, in virtual time as in real time.
 
-use carrousel_transport_sim::{Report, Statement};
+use carrousel_transport_sim::{Late, Report, Statement};
 use serde::Serialize;
 
 /// The time of a rank between the return of the call that started a request and the request's completion.
@@ -26,6 +26,9 @@ pub(crate) struct SimulationReport<'a> {
     network: &'a str,
     makespan_us: f64,
     statements: Vec<StatementReport<'a>>,
+    /// None of a run without windows, and of a real one, which does not tell.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    late: &'a [Late],
 }
 
 #[derive(Debug, Serialize)]
@@ -39,14 +42,14 @@ struct StatementReport<'a> {
 impl<'a> SimulationReport<'a> {
     /// The report on `file`, a scenario or a program, as it was named.
     pub(crate) fn new(file: &'a str, report: &'a Report) -> Self {
-        let Report { scenario, network, makespan_us, statements, timeline: _, statistics: _ } = report;
+        let Report { scenario, network, makespan_us, statements, late, timeline: _, statistics: _ } = report;
         let overlaps = overlaps(statements);
         let statements = statements
             .iter()
             .zip(overlaps)
             .map(|(statement, overlap)| StatementReport { statement, overlap });
         let statements = statements.collect();
-        Self { version: VERSION, file, scenario, network, makespan_us: *makespan_us, statements }
+        Self { version: VERSION, file, scenario, network, makespan_us: *makespan_us, statements, late }
     }
 }
 
@@ -69,7 +72,18 @@ pub(crate) fn overlaps(statements: &[Statement]) -> Vec<Option<Overlap>> {
 }
 
 fn starts_request(statement: &Statement) -> bool {
-    matches!(&*statement.op, "isend" | "issend" | "irecv" | "ibarrier")
+    matches!(
+        &*statement.op,
+        "isend"
+            | "issend"
+            | "irecv"
+            | "ibarrier"
+            | "icomplete"
+            | "iwait_epoch"
+            | "ifence"
+            | "iunlock"
+            | "iunlock_all"
+    ) || statement.op.starts_with("iflush")
 }
 
 /// How long statements of some kinds have taken, before each statement of a rank.

@@ -82,9 +82,9 @@ fn a_run_is_drawn() {
 
 #[test]
 fn a_run_that_cannot_be_made_ends_with_2() {
-    let fence = "ranks 2\nwindow w 64\nrank *\n  fence w\n";
-    let place = Place::new().with("pair.scn", PAIR).with("fence.scn", fence);
-    place.run("sim fence.scn").status(2).complains("fence.scn:4:3: ");
+    let place = Place::new().with("pair.scn", PAIR);
+    place.run("sim pair.scn --copies magic").status(2).complains("`self-at-call`");
+    place.run("sim pair.scn --locks magic").status(2).complains("`lazy`");
     place.run("sim pair.scn --progress interrupt").status(2).complains("`none` and `thread` can");
     place.run("sim pair.scn --progress magic").status(2);
     place.run("sim pair.scn --protocol magic").status(2);

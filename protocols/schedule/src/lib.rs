@@ -33,11 +33,13 @@
 extern crate alloc;
 
 mod latency;
+mod patience;
 mod rules;
 mod schedule;
 mod threshold;
 
 pub use latency::{Costs, scheduled, unscheduled};
+pub use patience::Patience;
 pub use rules::{AllScheduleRules, ScheduleRules};
 pub use schedule::{Granted, Place, Schedule, Transfer};
 pub use threshold::{DEFAULT_THRESHOLD, Measured, Threshold};

@@ -2,7 +2,7 @@
 
 use super::text::{Places, escape, size, width};
 use super::{Interval, Message, State};
-use crate::{Report, Statement};
+use crate::{Late, Report, Statement};
 use std::fmt::Write;
 
 /// The most ranks that are drawn; a drawing of more is of no use.
@@ -23,6 +23,9 @@ const BAND: f64 = 20.0;
 /// The strip below the band that shows transfers.
 const STRIP: f64 = 6.0;
 
+/// The strip below it that shows who is waited for.
+const LATE: f64 = 4.0;
+
 /// The legend's words and the classes of the style sheet below.
 const LEGEND: [(&str, &str); 4] =
     [("c", "computing"), ("l", "in the library"), ("w", "waiting in the library"), ("t", "transferring")];
@@ -32,7 +35,7 @@ const ARROWS: [(&str, &str); 3] =
 const STYLE: &str = "text{font:11px sans-serif;fill:#222}.h{font-size:15px;font-weight:bold}.s{fill:#666}\
 .o{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}.e{text-anchor:end}.m{text-anchor:middle}\
 .g{stroke:#ddd;stroke-width:1}.n{stroke:#555;stroke-width:.7}\
-.c{fill:#9ecae1}.l{fill:#e6550d}.w{fill:#fdd0a2}.t{fill:#31a354}\
+.b{fill:#c51b7d}text.b{font-weight:bold}.c{fill:#9ecae1}.l{fill:#e6550d}.w{fill:#fdd0a2}.t{fill:#31a354}\
 line.d,path.d{stroke:#31a354;stroke-width:1.8}line.a,path.a{stroke:#756bb1;stroke-width:1.2}\
 line.k,path.k{stroke:#555;stroke-width:1}path{fill:none}.fd{fill:#31a354}.fa{fill:#756bb1}.fk{fill:#555}.p{fill:#fff}\
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.s{fill:#9198a1}.p{fill:#0d1117}.o{stroke:#0d1117}.g{stroke:#30363d}\
@@ -85,6 +88,7 @@ pub fn svg(report: &Report) -> String {
         page.lane(rank);
     }
     page.arrows();
+    page.late();
     page.statements();
     page.names();
     page.line(format_args!("</svg>"));
@@ -131,7 +135,8 @@ impl Page<'_> {
             "<text class=\"s e\" x=\"{right}\" y=\"22\">network {network}, {end} us{more}</text>"
         ));
         let mut x = LEFT;
-        for (class, word) in LEGEND {
+        let late = ("b", "waiting for a rank that is late");
+        for (class, word) in LEGEND.into_iter().chain(Some(late).filter(|_| !self.report.late.is_empty())) {
             self.line(format_args!(
                 "<rect class=\"{class}\" x=\"{x:.1}\" y=\"34\" width=\"18\" height=\"11\"/>"
             ));
@@ -199,6 +204,22 @@ impl Page<'_> {
         for transfer in report.timeline.transfers(rank) {
             let (start, end) = (transfer.start_ns as f64, transfer.end_ns as f64);
             self.bar("t", y + BAND + 1.0, STRIP, (start, end), transfer.kind);
+        }
+    }
+
+    /// Below the lanes of those who wait: how long, why, and for whom.
+    fn late(&mut self) {
+        let (report, lanes) = (self.report, self.lanes);
+        let drawn = report.late.iter().filter(|late| (late.rank as usize) < lanes);
+        for Late { pattern, rank, by, from_us, to_us, .. } in drawn.take(MARKS_MAX) {
+            let (start, end) = (from_us * 1000.0, to_us * 1000.0);
+            let y = Self::y(*rank) + BAND + STRIP + 2.0;
+            let name = format!("{pattern}: rank {by}");
+            self.bar("b", y, LATE, (start, end), &name);
+            let (x, y) = (self.left(self.x(start), &name), y + LATE + 11.0);
+            if self.places.take(x, y, width(&name)) {
+                self.line(format_args!("<text class=\"o b\" x=\"{x:.1}\" y=\"{y:.1}\">{name}</text>"));
+            }
         }
     }
 

@@ -36,7 +36,7 @@ pub struct Message {
     pub from: u32,
     /// The rank whose card received it.
     pub to: u32,
-    /// A packet's name, `WRITE`, `READ` or `read request`; `data` in a real run, which does not tell writes from
+    /// A packet's name, `WRITE`, `READ`, `PUT`, `GET` or `read request`; `data` in a real run, which does not tell writes from
     /// reads.
     pub kind: &'static str,
     /// Bytes of messages in it.
@@ -62,7 +62,10 @@ impl Timeline {
     /// The transfers of message data from or to `rank`, without packets that the CPU copies.
     pub fn transfers(&self, rank: u32) -> impl Iterator<Item = &Message> {
         let concerns = move |message: &&Message| message.from == rank || message.to == rank;
-        self.messages.iter().filter(|m| matches!(m.kind, "WRITE" | "READ" | "data")).filter(concerns)
+        self.messages
+            .iter()
+            .filter(|m| matches!(m.kind, "WRITE" | "READ" | "PUT" | "GET" | "data"))
+            .filter(concerns)
     }
 
     /// The share, 0 to 1, of the time of data transfers from or to `rank` in which the rank computed.

@@ -18,6 +18,7 @@
 
 mod adaptation;
 mod baseline;
+mod epochs;
 mod exchange;
 mod overlap;
 mod progress;

@@ -4,6 +4,7 @@ use super::state::Window;
 use crate::calls::GrantWord;
 use crate::epoch::{Epoch, Origin, Target};
 use crate::errors::EpochName;
+use crate::kinds::EpochKind;
 use crate::names::RequestId;
 use crate::peers::Counts;
 use crate::rules::EpochRules;
@@ -98,6 +99,20 @@ impl<R: EpochRules> Window<R> {
     /// The epochs that have not completed, in no particular order.
     pub fn epochs(&self) -> impl Iterator<Item = EpochView<'_>> {
         self.epochs.iter().map(|(_, epoch)| EpochView { epoch })
+    }
+
+    /// Whether this rank has the lock of its own memory, if it has an epoch open that requests it: a blocking call that
+    /// opens such an epoch waits for that, as the program may use the memory then (MPI-4.1 12.5.3).
+    pub fn has_own_lock(&self) -> bool {
+        self.epochs().all(|epoch| {
+            let is_of_mine = match epoch.name().kind {
+                EpochKind::LockAll => true,
+                EpochKind::Lock => epoch.name().target == Some(self.me),
+                EpochKind::Access | EpochKind::Exposure | EpochKind::Fence => false,
+            };
+            let is_granted = || epoch.targets().any(|target| target.rank == self.me && target.is_granted);
+            !is_of_mine || epoch.is_closed() || is_granted()
+        })
     }
 
     /// How many epochs are deferred.

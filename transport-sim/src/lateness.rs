@@ -1,0 +1,208 @@
+//! Who made whom wait in an epoch: the patterns of nonblocking-rma-epochs III.
+
+use crate::process::Process;
+use carrousel_rank::epoch::{self, EpochKind, GrantWord, Packet};
+use carrousel_rank::{Protocol, WindowIndex};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why a rank waits in an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// An origin has closed its access epoch, and a target has not posted.
+    LatePost,
+    /// A target waits for the end of its exposure epoch, has all data, and an origin has not closed its access epoch.
+    LateComplete,
+    /// A rank has closed its fence epoch while data was still on its way to it.
+    EarlyFence,
+    /// A rank has closed its fence epoch, and another has not.
+    WaitAtFence,
+    /// An origin waits for a lock that another holds.
+    LateUnlock,
+}
+
+/// `Late Post`.
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LatePost => "Late Post",
+            Self::LateComplete => "Late Complete",
+            Self::EarlyFence => "Early Fence",
+            Self::WaitAtFence => "Wait at Fence",
+            Self::LateUnlock => "Late Unlock",
+        })
+    }
+}
+
+/// A stretch of time in which a statement waits, and for whom. Times are virtual microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Late {
+    /// Why.
+    pub pattern: Pattern,
+    /// Who waits.
+    pub rank: u32,
+    /// The line of the statement that waits.
+    pub line: u32,
+    /// The rank that is waited for.
+    pub by: u32,
+    /// From when.
+    pub from_us: f64,
+    /// Until when.
+    pub to_us: f64,
+}
+
+/// From whom to whom.
+type Pair = (u32, u32);
+
+/// What has to be known of a run to see who was late.
+#[derive(Debug, Default)]
+pub(crate) struct Lateness {
+    /// A wait that is not longer is the network's, not a rank's.
+    shortest_ns: u64,
+    /// When the first transfer of one rank to another began that is not over, or was not followed by a Done; and when
+    /// the last had landed.
+    transfers: BTreeMap<(WindowIndex, Pair), (u64, u64)>,
+    /// When an origin posted that it is done with an access.
+    done: BTreeMap<(WindowIndex, Pair, u64), u64>,
+    /// By host, the rank that has released its lock last, unless a request came later.
+    released: BTreeMap<(WindowIndex, u32), u32>,
+    /// By rank, statement and pattern, the longest.
+    found: BTreeMap<(u32, u32, Pattern), Found>,
+}
+
+/// A wait. Times are nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    from: u64,
+    to: u64,
+    by: u32,
+    line: u32,
+}
+
+impl Lateness {
+    pub(crate) fn new(shortest_ns: u64) -> Self {
+        Self { shortest_ns, ..Self::default() }
+    }
+
+    /// A transfer from the first rank to the second begins.
+    pub(crate) fn issued(&mut self, window: WindowIndex, pair: Pair, now: u64) {
+        self.transfers.entry((window, pair)).or_insert((now, u64::MAX));
+    }
+
+    /// Data of the first rank is in the memory of the second.
+    pub(crate) fn landed(&mut self, window: WindowIndex, pair: Pair, now: u64) {
+        self.transfers.entry((window, pair)).or_insert((now, now)).1 = now;
+    }
+
+    /// An origin is done with an access.
+    pub(crate) fn done(&mut self, window: WindowIndex, pair: Pair, access: u64, now: u64) {
+        self.done.insert((window, pair, access), now);
+    }
+
+    /// A window of a rank is told something: perhaps what the rank has waited for.
+    pub(crate) fn told<P: Protocol>(
+        &mut self,
+        rank: u32,
+        process: &Process<P>,
+        window: WindowIndex,
+        event: epoch::Event,
+        now: u64,
+    ) {
+        match event {
+            epoch::Event::Packet { from, packet: Packet::Done { access } } => {
+                let posted = self.done.remove(&(window, (from.0, rank), access)).unwrap_or(now);
+                let (begun, landed) = self.transfers.remove(&(window, (from.0, rank))).unwrap_or_default();
+                let Some(since) = process.waits_for_window_since() else { return };
+                let exposes = |it: &epoch::EpochView<'_>| {
+                    it.is_closed()
+                        && it.origins().any(|origin| origin.rank == from && origin.exposure == access)
+                };
+                match kind_of(process, window, exposes) {
+                    Some(EpochKind::Exposure) => {
+                        // The time of the transfer itself is nobody's fault.
+                        let moving = landed.min(posted).saturating_sub(begun.max(since));
+                        let stretch = (posted.min(since + moving), posted);
+                        self.add(Pattern::LateComplete, rank, process, from.0, stretch);
+                    }
+                    Some(EpochKind::Fence) => {
+                        self.add(Pattern::WaitAtFence, rank, process, from.0, (since, posted));
+                        self.add(Pattern::EarlyFence, rank, process, from.0, (since.max(posted), now));
+                    }
+                    _ => {}
+                }
+            }
+            epoch::Event::Packet { from, packet: Packet::LockRelease { .. } } => {
+                self.released.insert((window, rank), from.0);
+            }
+            epoch::Event::Packet { packet: Packet::LockRequest { .. }, .. } => {
+                self.released.remove(&(window, rank));
+            }
+            epoch::Event::Granted { from, word, value } => {
+                let Some(since) = process.waits_for_window_since() else { return };
+                let waits = |it: &epoch::EpochView<'_>| {
+                    it.name().kind.locks() == (word == GrantWord::Locks)
+                        && it.is_closed()
+                        && it
+                            .targets()
+                            .any(|target| target.rank == from && !target.is_granted && target.access <= value)
+                };
+                match (kind_of(process, window, waits), self.released.get(&(window, from.0))) {
+                    (Some(EpochKind::Access), _) => {
+                        self.add(Pattern::LatePost, rank, process, from.0, (since, now));
+                    }
+                    (Some(EpochKind::Lock | EpochKind::LockAll), Some(holder)) => {
+                        let holder = *holder;
+                        self.add(Pattern::LateUnlock, rank, process, holder, (since, now));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add<P: Protocol>(
+        &mut self,
+        pattern: Pattern,
+        rank: u32,
+        process: &Process<P>,
+        by: u32,
+        (from, to): (u64, u64),
+    ) {
+        if to.saturating_sub(from) <= self.shortest_ns || by == rank {
+            return;
+        }
+        let statement = process.times.len() as u32;
+        let found = Found { from, to, by, line: process.line() };
+        let known = self.found.entry((rank, statement, pattern)).or_insert(found);
+        if to - from > known.to - known.from {
+            *known = found;
+        }
+    }
+
+    /// All that was found, by rank and then in the order of its program.
+    pub(crate) fn finish(self) -> Vec<Late> {
+        let us = |ns: u64| ns as f64 / 1000.0;
+        let late = |((rank, _, pattern), Found { from, to, by, line })| Late {
+            pattern,
+            rank,
+            line,
+            by,
+            from_us: us(from),
+            to_us: us(to),
+        };
+        self.found.into_iter().map(late).collect()
+    }
+}
+
+/// The kind of the first epoch of a window that has not completed and is like this.
+fn kind_of<P: Protocol>(
+    process: &Process<P>,
+    window: WindowIndex,
+    is_it: impl Fn(&epoch::EpochView<'_>) -> bool,
+) -> Option<EpochKind> {
+    let epochs = process.rank.window(window).into_iter().flat_map(|window| window.epochs());
+    epochs.filter(|epoch| is_it(epoch)).map(|epoch| epoch.name().kind).next()
+}
