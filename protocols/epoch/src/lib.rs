@@ -39,6 +39,7 @@
 
 extern crate alloc;
 
+mod accumulate;
 mod calls;
 mod epoch;
 mod errors;
@@ -49,6 +50,7 @@ mod rules;
 mod slab;
 mod window;
 
+pub use accumulate::{AccumulateOp, ElementType, OperationError};
 pub use calls::{
     Call, Event, Failure, Flush, GrantWord, Order, Output, Packet, Report, Returned, Transfer, TransferKind,
 };
