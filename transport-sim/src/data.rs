@@ -3,6 +3,7 @@
 //! A buffer is moved here when its request begins, and moved back when the request ends. So the simulator never
 //! writes to memory of the task, even if the task is dropped in between.
 
+use crate::window_data::{InOperation, SharedMemory};
 use carrousel_rank::{Handle, Kept, Memory, Work};
 use std::collections::VecDeque;
 use std::collections::btree_map::{BTreeMap, Entry};
@@ -27,6 +28,12 @@ pub(crate) struct Data {
     at_hand: Vec<u8>,
     /// The memory of each request.
     lent: BTreeMap<Handle, Lent>,
+    /// The rank's memory of each window.
+    pub(crate) windows: Vec<SharedMemory>,
+    /// Operations on windows that are not complete, by name.
+    pub(crate) operations: BTreeMap<u64, InOperation>,
+    /// The last name that was given.
+    last_operation: u64,
 }
 
 /// The memory of a request.
@@ -56,6 +63,13 @@ impl Data {
                 return Memory { address: 0, key: self.last };
             }
         }
+    }
+
+    /// An operation on a window begins; returns its name.
+    pub(crate) fn begin_operation(&mut self, operation: InOperation) -> u64 {
+        self.last_operation += 1;
+        self.operations.insert(self.last_operation, operation);
+        self.last_operation
     }
 
     /// A request with this memory has begun.

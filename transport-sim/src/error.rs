@@ -108,6 +108,21 @@ pub enum SimError {
         /// What it sees.
         report: Report,
     },
+    /// A program has a guard of its own memory of a window while an operation takes place there.
+    #[error(
+        "rank {rank}, line {line}: it uses its memory of a window while an operation of rank {origin} (line \
+         {origin_line}) takes place in it; synchronize first, or drop the guard"
+    )]
+    MemoryInUse {
+        /// The rank whose memory it is.
+        rank: u32,
+        /// The line of the statement that it was executing.
+        line: u32,
+        /// The origin of the operation.
+        origin: u32,
+        /// The line of the operation.
+        origin_line: u32,
+    },
     /// The epochs contradict themselves: a bug of this library.
     #[error("rank {rank}, line {line}: {error}")]
     BrokenWindow {

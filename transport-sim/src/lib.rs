@@ -50,6 +50,8 @@ mod report;
 mod script;
 mod task;
 pub mod timeline;
+mod window_data;
+mod window_port;
 mod windows;
 mod world;
 
@@ -62,6 +64,7 @@ pub use parameters::{BadNetwork, Cpu, Network, Path, Thread};
 pub use port::{Flight, Port};
 pub use report::{Count, Report, Statement, Statistics};
 pub use task::TaskFuture;
+pub use window_data::{Fetched, Operand, SharedMemory, WindowMemory};
 
 use carrousel_program::{check_no_windows, programs, windows};
 use carrousel_rank::epoch::Flags;

@@ -1,6 +1,9 @@
 //! The mailbox between a task and its simulated rank: the commands of the task, and the answers of the rank.
 
 use crate::data::ReduceOp;
+use crate::program::WindowCall;
+use crate::window_data::{Operand, SharedMemory};
+use carrousel_rank::epoch::{Call, Flags, TransferKind};
 use carrousel_rank::{
     Collective, Envelope, Handle, Kind, Pattern, Source, Status, TagSelector, UsageError, mpi,
 };
@@ -26,6 +29,10 @@ pub(crate) enum Command {
     Probe(Pattern, bool),
     /// Cancel a receive.
     Cancel(Handle),
+    /// Make the next window, with this memory.
+    Create(Flags, SharedMemory),
+    /// Call a window; an operation brings bytes.
+    Window(WindowCall, Option<Operand>),
 }
 
 /// Requests that begin, with their bytes.
@@ -83,6 +90,52 @@ pub(crate) enum CallRecord {
     Test,
     Probe { from: Source, tag: TagSelector, blocking: bool },
     Cancel,
+    Create,
+    Window { name: &'static str, target: Option<u32>, len: Option<u64>, starts_request: bool },
+}
+
+/// The record of a call of a window, by the names of the scenario language.
+fn of_window(call: &WindowCall) -> CallRecord {
+    let blocks = |blocking: &'static str, otherwise| if call.blocking { blocking } else { otherwise };
+    let mut starts_request = !call.blocking;
+    let (name, target) = match call.call() {
+        Call::Post(_) => (blocks("post", "ipost"), None),
+        Call::Start(_) => (blocks("start", "istart"), None),
+        Call::Lock { target, .. } => (blocks("lock", "ilock"), Some(target)),
+        Call::LockAll => (blocks("lock_all", "ilock_all"), None),
+        Call::Wait => (blocks("wait_epoch", "iwait_epoch"), None),
+        Call::Test => ("test_epoch", None),
+        Call::Complete => (blocks("complete", "icomplete"), None),
+        Call::Unlock(target) => (blocks("unlock", "iunlock"), Some(target)),
+        Call::UnlockAll => (blocks("unlock_all", "iunlock_all"), None),
+        Call::Fence => (blocks("fence", "ifence"), None),
+        Call::Transfer { transfer, with_request } => {
+            starts_request = with_request;
+            let name = match transfer.kind {
+                TransferKind::Put => "put",
+                TransferKind::Get => "get",
+                TransferKind::Accumulate => "acc",
+                TransferKind::GetAccumulate => "get_acc",
+                TransferKind::FetchAndOp => "fetch_op",
+                TransferKind::CompareAndSwap => "cas",
+            };
+            let target = Some(transfer.target.0);
+            return CallRecord::Window { name, target, len: Some(transfer.len), starts_request };
+        }
+        Call::Flush(flush) | Call::FlushWithRequest(flush) => {
+            let name = match (flush.is_local, flush.target) {
+                (false, Some(_)) => blocks("flush", "iflush"),
+                (false, None) => blocks("flush_all", "iflush_all"),
+                (true, Some(_)) => blocks("flush_local", "iflush_local"),
+                (true, None) => blocks("flush_local_all", "iflush_local_all"),
+            };
+            (name, flush.target)
+        }
+    };
+    if matches!(call.call(), Call::Post(_) | Call::Start(_) | Call::Lock { .. } | Call::LockAll) {
+        starts_request = false;
+    }
+    CallRecord::Window { name, target: target.map(|target| target.0), len: None, starts_request }
 }
 
 impl CallRecord {
@@ -117,6 +170,8 @@ impl CallRecord {
                 Self::Probe { from: pattern.source, tag: pattern.tag, blocking: *blocking }
             }
             Command::Cancel(_) => Self::Cancel,
+            Command::Create(..) => Self::Create,
+            Command::Window(call, _) => of_window(call),
         }
     }
 
@@ -138,6 +193,8 @@ impl CallRecord {
             Self::Probe { blocking: true, .. } => "probe",
             Self::Probe { blocking: false, .. } => "iprobe",
             Self::Cancel => "cancel",
+            Self::Create => "window",
+            Self::Window { name, .. } => name,
         }
     }
 
@@ -148,6 +205,7 @@ impl CallRecord {
             Self::Send { blocking: false, .. }
                 | Self::Receive { blocking: false, .. }
                 | Self::Collective { blocking: false, .. }
+                | Self::Window { starts_request: true, .. }
         )
     }
 }
@@ -171,7 +229,16 @@ impl fmt::Display for CallRecord {
             }
             Self::Probe { from, tag, .. } => write!(f, " from {} tag {}", source(from), selector(tag)),
             Self::Wait(requests) if *requests > 1 => write!(f, " for {requests} requests"),
-            Self::Compute | Self::Collective { .. } | Self::Wait(_) | Self::Test | Self::Cancel => Ok(()),
+            Self::Window { target, len, .. } => {
+                target.map_or(Ok(()), |target| write!(f, " at {target}"))?;
+                len.map_or(Ok(()), |len| write!(f, ", {len} bytes"))
+            }
+            Self::Compute
+            | Self::Collective { .. }
+            | Self::Wait(_)
+            | Self::Test
+            | Self::Cancel
+            | Self::Create => Ok(()),
         }
     }
 }
@@ -219,6 +286,8 @@ pub(crate) struct Mailbox {
     pub(crate) ranks: u32,
     /// Virtual nanoseconds since the start.
     pub(crate) now: u64,
+    /// How many windows were made.
+    pub(crate) windows: u32,
     pub(crate) busy: Option<Busy>,
     /// Requests that were awaited since the last poll, with the lines that started them.
     pub(crate) awaited: Vec<(Handle, Place)>,

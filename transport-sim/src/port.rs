@@ -137,11 +137,11 @@ impl Port {
         }
     }
 
-    fn ask(&self, command: Command, place: Place) -> Ask {
+    pub(crate) fn ask(&self, command: Command, place: Place) -> impl Future<Output = Answer> + use<> {
         Ask { mailbox: Rc::clone(&self.0), place, state: AskState::New(Some(command)) }
     }
 
-    fn flight(&self, answer: Answer, place: Place, receives: bool) -> Result<Flight, UsageError> {
+    pub(crate) fn flight(&self, answer: Answer, place: Place, receives: bool) -> Result<Flight, UsageError> {
         match answer {
             Answer::Opened(handle) => {
                 Ok(Flight { mailbox: Rc::clone(&self.0), handle, place, receives, over: false })

@@ -190,7 +190,7 @@ impl<P: Protocol> Process<P> {
             return Ok(None);
         };
         self.times.push(Times { begin: now, end: now, complete: None });
-        let statement = self.times.len() as u32 - 1;
+        let statement = self.times.len() as u64 - 1;
         match &action {
             Action::Compute(_) | Action::Touch(_) => self.phase = Phase::Computed,
             Action::Calls { calls, blocking } => (self.calls, self.blocking) = (*calls, *blocking),
@@ -199,7 +199,15 @@ impl<P: Protocol> Process<P> {
             }
             Action::Requests => {}
             Action::Probe(pattern) => self.probes = Some(*pattern),
-            Action::Window(call) => self.windows.begin(call.clone().of_statement(statement)),
+            Action::Create(flags) => {
+                self.rank.create_window(*flags);
+                self.phase = Phase::Computed;
+            }
+            Action::Window(call) => match &self.driver {
+                // It names its operations after their statements, a task after their bytes.
+                Driver::Script(_) => self.windows.begin(call.clone().named(statement)),
+                Driver::Task(_) => self.windows.begin(call.clone()),
+            },
         }
         Ok(Some(action))
     }
@@ -250,10 +258,17 @@ impl<P: Protocol> Process<P> {
             self.opened(request, call.blocking, true);
         }
         self.windows.called(&call, now);
-        if let (true, Driver::Script(script)) =
-            (call.has_request() && self.windows.has_no_calls(), &mut self.driver)
-        {
-            script.opened(request);
+        match &mut self.driver {
+            Driver::Script(script) => {
+                if call.has_request() && self.windows.has_no_calls() {
+                    script.opened(request);
+                }
+            }
+            Driver::Task(task) => {
+                if let Some(request) = request {
+                    task.opened(request, self.data.get_or_insert_default());
+                }
+            }
         }
         Ok(true)
     }
@@ -278,8 +293,13 @@ impl<P: Protocol> Process<P> {
         self.times.last().filter(|_| waits).map(|times| times.begin)
     }
 
-    /// An operation on a window is complete.
-    pub(crate) fn operation_is_complete(&mut self, statement: u32, now: u64) {
+    /// The operation of this name on a window is complete.
+    pub(crate) fn operation_is_complete(&mut self, name: u64, now: u64) {
+        let operation = self.data.as_mut().and_then(|data| data.operations.remove(&name));
+        let statement = operation.as_ref().map_or(name, |operation| operation.statement.into());
+        if let Some(operation) = operation {
+            operation.end();
+        }
         if let Some(times) = self.times.get_mut(statement as usize) {
             times.complete = Some(now);
         }

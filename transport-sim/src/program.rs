@@ -4,7 +4,7 @@ use crate::config::{Config, Protocol};
 use crate::error::SimError;
 use carrousel_options::{OptionEntry, protocol};
 use carrousel_program as meaning;
-use carrousel_program::epoch::{self, Call as EpochCall};
+use carrousel_program::epoch::{self, Call as EpochCall, Flags};
 use carrousel_program::{Buffer, Part};
 use carrousel_rank::{
     Call, Communicator, Members, Memory, Options, Pattern, RankId, Speculation, Transfer, WindowIndex,
@@ -25,6 +25,8 @@ pub(crate) enum Action {
     Requests,
     /// It waits for a message.
     Probe(Pattern),
+    /// It makes the next window.
+    Create(Flags),
     /// It calls a window.
     Window(WindowCall),
 }
@@ -70,10 +72,10 @@ impl WindowCall {
         }
     }
 
-    /// The statement that makes it: an operation carries that along.
-    pub(crate) fn of_statement(mut self, statement: u32) -> Self {
+    /// The same, with the driver's name for an operation.
+    pub(crate) fn named(mut self, name: u64) -> Self {
         if let EpochCall::Transfer { transfer, .. } = &mut self.call {
-            transfer.local = statement.into();
+            transfer.local = name;
         }
         self
     }

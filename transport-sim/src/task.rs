@@ -4,6 +4,7 @@ use crate::data::{Data, Lent};
 use crate::error::SimError;
 use crate::mailbox::{Answer, Busy, CallRecord, Command, Ended, Incoming, Mailbox, Outgoing, Place, Start};
 use crate::program::Action;
+use crate::window_data::InOperation;
 use carrousel_rank::{
     Call, Collective, Communicator, Envelope, Handle, Protocol, Rank, RankId, Receive, Send, Status,
     UsageError, mpi,
@@ -209,6 +210,19 @@ impl Task {
             Command::Cancel(request) => {
                 let calls = [Some(Call::Cancel(request)), None];
                 (Kind::Cancel, Action::Calls { calls, blocking: false })
+            }
+            Command::Create(flags, memory) => {
+                data.windows.push(memory);
+                (Kind::Compute, Action::Create(flags))
+            }
+            Command::Window(call, operand) => {
+                let statement = self.calls.len() as u32 - 1;
+                let call = match operand {
+                    Some(operand) => call.named(data.begin_operation(InOperation::new(operand, statement))),
+                    None => call,
+                };
+                let kind = Kind::Start { blocking: call.blocking, lent: [None, None], opened: Vec::new() };
+                (kind, Action::Window(call))
             }
         };
         self.kind = kind;

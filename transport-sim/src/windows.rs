@@ -51,16 +51,16 @@ pub(crate) struct WindowSide {
     patience: Patience,
     /// When an access epoch was opened last, by window.
     opened: BTreeMap<WindowIndex, u64>,
-    /// The statement whose transfer has not begun, and until when that is waited for.
-    awaited_grant: Option<(u32, u64)>,
+    /// The driver's name of the operation that has not begun, and until when that is waited for.
+    awaited_grant: Option<(u64, u64)>,
     /// Windows with a flush since the last epoch was closed: what their targets grant late is waited for.
     flushed: Vec<WindowIndex>,
     /// Copies that were made, and are not reported yet.
     copied: VecDeque<(WindowIndex, OperationId)>,
     /// Operations that the card has.
     posted: u32,
-    /// The statement of each operation under way.
-    statements: BTreeMap<(WindowIndex, OperationId), u32>,
+    /// The operations under way.
+    transfers: BTreeMap<(WindowIndex, OperationId), epoch::Transfer>,
 }
 
 impl WindowSide {
@@ -83,7 +83,7 @@ impl WindowSide {
             flushed: Vec::new(),
             copied: VecDeque::new(),
             posted: 0,
-            statements: BTreeMap::new(),
+            transfers: BTreeMap::new(),
         }
     }
 
@@ -149,7 +149,7 @@ impl WindowSide {
             Call::Transfer { transfer, .. } => {
                 let opened = self.opened.get(&window).copied();
                 let until = opened.and_then(|opened| self.patience.until(opened, transfer.len));
-                self.awaited_grant = until.map(|until| (transfer.local as u32, until));
+                self.awaited_grant = until.map(|until| (transfer.local, until));
             }
             _ => {}
         }
@@ -191,9 +191,14 @@ impl WindowSide {
     }
 
     /// A transfer may begin: its target has granted it.
-    fn may_begin(&mut self, window: WindowIndex, operation: OperationId, statement: u32) {
-        self.statements.insert((window, operation), statement);
-        self.awaited_grant = self.awaited_grant.filter(|(of, _)| *of != statement);
+    fn may_begin(&mut self, window: WindowIndex, operation: OperationId, transfer: epoch::Transfer) {
+        self.transfers.insert((window, operation), transfer);
+        self.awaited_grant = self.awaited_grant.filter(|(of, _)| *of != transfer.local);
+    }
+
+    /// An operation under way.
+    fn transfer(&self, window: WindowIndex, operation: OperationId) -> Option<epoch::Transfer> {
+        self.transfers.get(&(window, operation)).copied()
     }
 
     /// The next copy that was made, for its window.
@@ -235,7 +240,7 @@ impl<P: Protocol> World<'_, P> {
         let process = &mut self.processes[rank as usize];
         match work {
             WindowWork::Transfer { operation, epoch, transfer } => {
-                process.windows.may_begin(window, operation, transfer.local as u32);
+                process.windows.may_begin(window, operation, transfer);
                 let epoch::Transfer { target, kind, len, .. } = transfer;
                 let place =
                     if self.network.are_neighbours(rank, target.0) { Place::Node } else { Place::Remote };
@@ -291,6 +296,7 @@ impl<P: Protocol> World<'_, P> {
                 let epoch::Transfer { target, kind, len, .. } = transfer;
                 if self.place(rank, target) == Place::Node {
                     self.lateness.landed(window, (rank, target.0), now);
+                    self.take_place(rank, window, &transfer)?;
                     self.processes[rank as usize].windows.copied.push_back((window, operation));
                     return Ok(());
                 }
@@ -323,9 +329,13 @@ impl<P: Protocol> World<'_, P> {
     }
 
     /// A load of a window is delivered; what has arrived at whom.
-    pub(crate) fn arrival(&mut self, (from, to): (u32, u32), load: &Load) -> Option<Arrival> {
+    pub(crate) fn arrival(
+        &mut self,
+        (from, to): (u32, u32),
+        load: &Load,
+    ) -> Result<Option<Arrival>, SimError> {
         let sender = RankId(from);
-        Some(match *load {
+        Ok(Some(match *load {
             Load::Written { owner: Owner::Window(window, operation) }
             | Load::ReadData { owner: Owner::Window(window, operation), .. }
             | Load::Applied { window, operation, .. } => {
@@ -341,12 +351,30 @@ impl<P: Protocol> World<'_, P> {
             Load::Apply { window, operation, kind, len } => {
                 Arrival::Apply { from, window, operation, kind, len }
             }
-            Load::Write { owner: Owner::Window(window, _), .. } => {
+            Load::Write { owner: Owner::Window(window, operation), .. } => {
                 self.lateness.landed(window, (from, to), self.queue.now());
-                return None;
+                self.carry_out(from, window, operation)?;
+                return Ok(None);
             }
-            _ => return None,
-        })
+            Load::ReadRequest { owner: Owner::Window(window, operation), .. } => {
+                self.carry_out(from, window, operation)?;
+                return Ok(None);
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// An operation takes place at its target.
+    fn carry_out(
+        &mut self,
+        origin: u32,
+        window: WindowIndex,
+        operation: OperationId,
+    ) -> Result<(), SimError> {
+        match self.processes[origin as usize].windows.transfer(window, operation) {
+            Some(transfer) => self.take_place(origin, window, &transfer),
+            None => Ok(()),
+        }
     }
 
     /// The processor time of handling what has arrived.
@@ -373,9 +401,9 @@ impl<P: Protocol> World<'_, P> {
         self.lateness.told(rank, process, window, event, now);
         process.windows.in_access = false;
         if let epoch::Event::Complete(operation) = event
-            && let Some(statement) = process.windows.statements.remove(&(window, operation))
+            && let Some(transfer) = process.windows.transfers.remove(&(window, operation))
         {
-            process.operation_is_complete(statement, now);
+            process.operation_is_complete(transfer.local, now);
         }
         let told = process.rank.event_window(window, event, &mut process.outputs);
         let line = process.line();
@@ -389,9 +417,11 @@ impl<P: Protocol> World<'_, P> {
         from: u32,
         (window, operation): (WindowIndex, OperationId),
         (kind, len): (TransferKind, u64),
-    ) {
+    ) -> Result<(), SimError> {
+        self.carry_out(from, window, operation)?;
         self.lateness.landed(window, (from, rank), self.queue.now());
         let load = Load::Applied { window, operation, kind, len };
         self.network.post(rank, from, load, &mut self.queue);
+        Ok(())
     }
 }

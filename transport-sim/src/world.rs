@@ -295,8 +295,7 @@ impl<'a, P: Protocol> World<'a, P> {
             }
             Arrival::Window(window, event) => self.tell_window(rank, window, event),
             Arrival::Apply { from, window, operation, kind, len } => {
-                self.apply(rank, from, (window, operation), (kind, len));
-                Ok(())
+                self.apply(rank, from, (window, operation), (kind, len))
             }
         }
     }
@@ -311,7 +310,7 @@ impl<'a, P: Protocol> World<'a, P> {
                 self.finished_at = self.finished_at.max(now);
                 Next::Busy(State::Library, 0)
             }
-            Some(action @ (Action::Compute(_) | Action::Touch(_))) => {
+            Some(action @ (Action::Compute(_) | Action::Touch(_) | Action::Create(_))) => {
                 if !process.inbox.is_empty() {
                     self.call_thread(rank);
                 }
@@ -407,7 +406,7 @@ impl<'a, P: Protocol> World<'a, P> {
             Load::ReadData { owner: Owner::Message(request), .. } => {
                 self.arrive(to, Arrival::Message(Event::Read(request)))
             }
-            load => match self.arrival((from, to), &load) {
+            load => match self.arrival((from, to), &load)? {
                 Some(arrival) => self.arrive(to, arrival),
                 None => Ok(()),
             },

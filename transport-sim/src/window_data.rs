@@ -1,0 +1,191 @@
+//! The bytes of windows that tasks have made, and of the operations on them.
+//!
+//! The memory of a window is shared with its task, which sees it through guards. So an operation that takes place while
+//! the task has a guard of that memory is a race of the program, and ends the run with the names of both.
+
+use crate::error::SimError;
+use crate::world::World;
+use carrousel_rank::epoch::{self, AccumulateOp, ElementType, TransferKind};
+use carrousel_rank::{Protocol, WindowIndex};
+use std::cell::RefCell;
+use std::rc::Rc;
+use zerocopy::IntoBytes;
+
+/// Memory that one rank gives to a window, aligned for any element.
+#[derive(Debug, Default)]
+pub struct WindowMemory {
+    words: Vec<u128>,
+    len: usize,
+}
+
+impl WindowMemory {
+    /// So many bytes, all zero.
+    pub fn new(len: usize) -> Self {
+        Self { words: vec![0; len.div_ceil(size_of::<u128>())], len }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.words.as_bytes()[..self.len]
+    }
+
+    /// Its bytes, to be changed.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.words.as_mut_bytes()[..self.len]
+    }
+}
+
+/// A rank's memory of a window: its task has it, too.
+pub type SharedMemory = Rc<RefCell<WindowMemory>>;
+
+/// The bytes that an operation fetches, once it is complete.
+pub type Fetched = Rc<RefCell<Option<Vec<u8>>>>;
+
+/// What an operation brings along.
+#[derive(Debug, Default)]
+pub struct Operand {
+    /// What is written, combined or swapped in.
+    pub bytes: Vec<u8>,
+    /// How it is combined with the target, if it is.
+    pub combine: Option<(AccumulateOp, ElementType)>,
+    /// What a compare-and-swap compares with.
+    pub compare: Vec<u8>,
+    /// Where to leave what is fetched.
+    pub fetched: Fetched,
+}
+
+/// An operation under way.
+#[derive(Debug)]
+pub(crate) struct InOperation {
+    operand: Operand,
+    /// What was fetched; the task sees it when the operation is complete.
+    found: Option<Vec<u8>>,
+    /// The statement that has begun it.
+    pub(crate) statement: u32,
+}
+
+impl InOperation {
+    pub(crate) fn new(operand: Operand, statement: u32) -> Self {
+        Self { operand, found: None, statement }
+    }
+
+    /// It is complete.
+    pub(crate) fn end(self) {
+        if self.found.is_some() {
+            self.operand.fetched.replace(self.found);
+        }
+    }
+
+    /// It takes place in this memory; false if the memory is in use.
+    fn take_place(&mut self, memory: &RefCell<WindowMemory>, transfer: &epoch::Transfer) -> bool {
+        let range = transfer.offset as usize..(transfer.offset + transfer.len) as usize;
+        if transfer.kind == TransferKind::Get {
+            let Ok(memory) = memory.try_borrow() else { return false };
+            self.found = memory.bytes().get(range).map(<[u8]>::to_vec);
+            return true;
+        }
+        let Ok(mut memory) = memory.try_borrow_mut() else { return false };
+        let Some(target) = memory.bytes_mut().get_mut(range) else { return true };
+        if transfer.kind.reads() {
+            self.found = Some(target.to_vec());
+        }
+        let Operand { bytes, combine, compare, .. } = &self.operand;
+        match (transfer.kind, combine) {
+            (TransferKind::CompareAndSwap, _) if target != compare.as_slice() => {}
+            (TransferKind::Put | TransferKind::CompareAndSwap, _) => {
+                if target.len() == bytes.len() {
+                    target.copy_from_slice(bytes);
+                }
+            }
+            (_, Some((op, element))) => {
+                let applied = op.apply(*element, target, bytes);
+                debug_assert_eq!(applied, Ok(()), "it was checked when it was called");
+            }
+            (_, None) => {}
+        }
+        true
+    }
+}
+
+impl<P: Protocol> World<'_, P> {
+    /// An operation of a task takes place in the memory of its target. One of a scenario has no bytes.
+    pub(crate) fn take_place(
+        &mut self,
+        origin: u32,
+        window: WindowIndex,
+        transfer: &epoch::Transfer,
+    ) -> Result<(), SimError> {
+        let memory = |rank: u32| {
+            let data = self.processes[rank as usize].data.as_deref();
+            data.and_then(|data| data.windows.get(window.0 as usize)).map(Rc::clone)
+        };
+        let Some(memory) = memory(transfer.target.0) else { return Ok(()) };
+        let data = self.processes[origin as usize].data.as_deref_mut();
+        let Some(operation) = data.and_then(|data| data.operations.get_mut(&transfer.local)) else {
+            return Ok(());
+        };
+        if operation.take_place(&memory, transfer) {
+            return Ok(());
+        }
+        let statement = operation.statement as usize;
+        let (rank, line) = (transfer.target.0, self.processes[transfer.target.0 as usize].line());
+        let origin_line = self.processes[origin as usize].line_of(statement);
+        Err(SimError::MemoryInUse { rank, line, origin, origin_line })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carrousel_rank::RankId;
+
+    fn transfer(kind: TransferKind, offset: u64, len: u64) -> epoch::Transfer {
+        epoch::Transfer { target: RankId(1), kind, offset, len, local: 1 }
+    }
+
+    fn memory(bytes: &[u8]) -> RefCell<WindowMemory> {
+        let mut memory = WindowMemory::new(bytes.len());
+        memory.bytes_mut().copy_from_slice(bytes);
+        RefCell::new(memory)
+    }
+
+    #[test]
+    fn each_kind_does_what_it_is_called() {
+        let sum = Some((AccumulateOp::Sum, ElementType::U8));
+        let kinds = [
+            (TransferKind::Put, None, vec![], [1, 9, 8, 4], None),
+            (TransferKind::Get, None, vec![], [1, 2, 3, 4], Some(vec![2, 3])),
+            (TransferKind::Accumulate, sum, vec![], [1, 11, 11, 4], None),
+            (TransferKind::GetAccumulate, sum, vec![], [1, 11, 11, 4], Some(vec![2, 3])),
+            (TransferKind::FetchAndOp, sum, vec![], [1, 11, 11, 4], Some(vec![2, 3])),
+            (TransferKind::CompareAndSwap, None, vec![2, 3], [1, 9, 8, 4], Some(vec![2, 3])),
+            (TransferKind::CompareAndSwap, None, vec![2, 4], [1, 2, 3, 4], Some(vec![2, 3])),
+        ];
+        for (kind, combine, compare, expected, fetched) in kinds {
+            let memory = memory(&[1, 2, 3, 4]);
+            let seen = Fetched::default();
+            let operand = Operand { bytes: vec![9, 8], combine, compare, fetched: Rc::clone(&seen) };
+            let mut operation = InOperation::new(operand, 0);
+            assert!(operation.take_place(&memory, &transfer(kind, 1, 2)));
+            assert_eq!(memory.borrow().bytes(), expected, "{kind:?}");
+            assert_eq!(seen.take(), None, "not before it is complete");
+            operation.end();
+            assert_eq!(seen.take(), fetched, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn memory_that_is_in_use_is_not_touched() {
+        let memory = memory(&[1, 2]);
+        let mut operation = InOperation::new(Operand { bytes: vec![7], ..Operand::default() }, 0);
+        let (put, get) = (transfer(TransferKind::Put, 0, 1), transfer(TransferKind::Get, 0, 1));
+        let reader = memory.borrow();
+        assert!(!operation.take_place(&memory, &put), "somebody reads it");
+        assert!(operation.take_place(&memory, &get), "two may read");
+        drop(reader);
+        let writer = memory.borrow_mut();
+        assert!(!operation.take_place(&memory, &get), "somebody writes it");
+        drop(writer);
+        assert_eq!(memory.borrow().bytes(), [1, 2]);
+    }
+}
