@@ -16,6 +16,11 @@
 //! themselves, and can be awaited together. A call has effect once it has been polled, and is not undone when its
 //! future is dropped. A [`Request`] that is dropped is waited for; a receive without a message is cancelled first.
 //! Both ways, no byte is written to memory that was given up.
+//! **Windows.** [`World::window`] makes memory that all ranks access. An epoch is a value ([`FenceEpoch`], [`AccessEpoch`],
+//! [`ExposureEpoch`], [`LockEpoch`], [`LockAllEpoch`]): it has the calls that access targets, and closing it consumes it, so
+//! an access outside of an epoch does not compile. Non-blocking closes and flushes are futures ([`WindowRequest`]). A
+//! rank's own memory is reached through guards ([`Memory`], [`MemoryMut`]); an access of another rank while a guard lives is a
+//! race, and ends a simulation with an error. So far windows are simulated; in a real run [`World::window`] is an error.
 //! **Limits.** All ranks of the job: there are no smaller communicators. A simulated rank is a task of one thread:
 //! `static` variables of a program are common to all ranks.
 //! **Entry point.** [`run`], then [`World`].
@@ -45,9 +50,11 @@ mod request;
 mod run;
 mod several;
 mod simulate;
+mod window;
 mod world;
 
 pub use carrousel::{Any, Class, Element, Error, Source, Status, Tag};
+pub use carrousel_rank::epoch::{AccumulateOp, Flags};
 pub use carrousel_transport_sim::{Config, Network, Progress, Protocol, Report, SimError, Stuck, TaskJob};
 pub use handover::{Drawing, Handover, VARIABLE};
 pub use outcome::{Failed, Outcome};
@@ -56,4 +63,8 @@ pub use request::Request;
 pub use run::run;
 pub use several::{wait_all, wait_any};
 pub use simulate::simulate;
+pub use window::{
+    Access, AccessEpoch, ExposureEpoch, FenceEpoch, FetchRequest, Fetched, LockAllEpoch, LockEpoch, Memory,
+    MemoryMut, Number, PassiveAccess, Window, WindowRequest,
+};
 pub use world::World;

@@ -2,6 +2,7 @@
 
 use crate::usage::{Disagreement, NotReceived};
 use carrousel_engine as engine;
+use carrousel_rank::epoch::{EpochUsageError, OperationError};
 use carrousel_rank::wire::WireError;
 use carrousel_rank::{ProtocolError, UsageError};
 use std::fmt;
@@ -23,6 +24,12 @@ pub enum Class {
     Count,
     /// `MPI_ERR_PROC_FAILED` of the fault tolerance working group: a peer is gone.
     ProcessFailed,
+    /// `MPI_ERR_RMA_SYNC`: a call on a window outside of the epoch that it needs.
+    RmaSync,
+    /// `MPI_ERR_RMA_RANGE`: an access outside of a window's memory.
+    RmaRange,
+    /// `MPI_ERR_OP`: an operation that is not defined for its type.
+    Op,
     /// `MPI_ERR_NO_MEM`: there is too little memory.
     NoMemory,
     /// `MPI_ERR_OTHER`: the message says what.
@@ -46,6 +53,9 @@ impl fmt::Display for Class {
             Self::Truncate => "MPI_ERR_TRUNCATE",
             Self::Count => "MPI_ERR_COUNT",
             Self::ProcessFailed => "MPI_ERR_PROC_FAILED",
+            Self::RmaSync => "MPI_ERR_RMA_SYNC",
+            Self::RmaRange => "MPI_ERR_RMA_RANGE",
+            Self::Op => "MPI_ERR_OP",
             Self::NoMemory => "MPI_ERR_NO_MEM",
             Self::Other => "MPI_ERR_OTHER",
             Self::Internal => "MPI_ERR_INTERN",
@@ -151,6 +161,33 @@ pub enum Error {
     /// Messages were not received when the job was left (option `check_usage`).
     #[error("{class}: {0}", class = self.class())]
     NotReceived(Box<NotReceived>),
+    /// An access outside of a window's memory.
+    #[error(
+        "{class}: elements {begin} to {end} of the window at rank {rank}, which has {len}",
+        class = self.class()
+    )]
+    OutOfWindow {
+        /// The target.
+        rank: u32,
+        /// The first element.
+        begin: usize,
+        /// The one behind the last.
+        end: usize,
+        /// The elements that the target has.
+        len: usize,
+    },
+    /// An atomic operation is not defined for its type.
+    #[error("{class}: {0}", class = self.class())]
+    Operation(#[from] OperationError),
+    /// What an operation fetches is asked for before the operation is complete.
+    #[error(
+        "{class}: the operation is not complete: close or flush its epoch before its result is taken",
+        class = self.class()
+    )]
+    NotFetched,
+    /// The program asks for something that real runs do not have yet.
+    #[error("{class}: {0} cannot be carried out in real runs yet; `carrousel sim --app` simulates it", class = self.class())]
+    SimulatedOnly(&'static str),
     /// A mistake of this library.
     #[error("{class}: {0}; please report this", class = self.class())]
     Internal(&'static str),
@@ -196,6 +233,11 @@ impl Error {
             Self::Usage(UsageError::NoSuchRank { .. }) | Self::NoSuchRank { .. } => Class::Rank,
             Self::BufferLength { .. } => Class::Count,
             Self::Usage(UsageError::TagTooGreat { .. }) => Class::Tag,
+            Self::Usage(UsageError::Window(EpochUsageError::NoSuchRank { .. })) => Class::Rank,
+            Self::Usage(UsageError::Window(_)) | Self::NotFetched => Class::RmaSync,
+            Self::OutOfWindow { .. } => Class::RmaRange,
+            Self::Operation(OperationError::NoInteger { .. }) => Class::Op,
+            Self::Operation(OperationError::Length { .. }) => Class::Count,
             Self::Usage(_) | Self::Ended => Class::Request,
             Self::Truncated { .. } => Class::Truncate,
             Self::Uneven { .. } => Class::Count,
@@ -211,6 +253,7 @@ impl Error {
             | Self::Option(_)
             | Self::Disagreement(_)
             | Self::NotReceived(_)
+            | Self::SimulatedOnly(_)
             | Self::Trace(_) => Class::Other,
         }
     }

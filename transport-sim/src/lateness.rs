@@ -66,8 +66,10 @@ pub(crate) struct Lateness {
     transfers: BTreeMap<(WindowIndex, Pair), (u64, u64)>,
     /// When an origin posted that it is done with an access.
     done: BTreeMap<(WindowIndex, Pair, u64), u64>,
-    /// By host, the rank that has released its lock last, unless a request came later.
-    released: BTreeMap<(WindowIndex, u32), u32>,
+    /// By host, the rank whose release of its lock it handles.
+    releasing: BTreeMap<(WindowIndex, u32), u32>,
+    /// By host and origin, the rank whose release has given that origin the lock.
+    released: BTreeMap<(WindowIndex, Pair), u32>,
     /// By rank, statement and pattern, the longest.
     found: BTreeMap<(u32, u32, Pattern), Found>,
 }
@@ -101,6 +103,14 @@ impl Lateness {
         self.done.insert((window, pair, access), now);
     }
 
+    /// A host grants an origin its lock.
+    pub(crate) fn lock_granted(&mut self, window: WindowIndex, host: u32, origin: u32) {
+        match self.releasing.get(&(window, host)) {
+            Some(holder) => self.released.insert((window, (host, origin)), *holder),
+            None => self.released.remove(&(window, (host, origin))),
+        };
+    }
+
     /// A window of a rank is told something: perhaps what the rank has waited for.
     pub(crate) fn told<P: Protocol>(
         &mut self,
@@ -110,6 +120,7 @@ impl Lateness {
         event: epoch::Event,
         now: u64,
     ) {
+        self.releasing.remove(&(window, rank));
         match event {
             epoch::Event::Packet { from, packet: Packet::Done { access } } => {
                 let posted = self.done.remove(&(window, (from.0, rank), access)).unwrap_or(now);
@@ -134,10 +145,7 @@ impl Lateness {
                 }
             }
             epoch::Event::Packet { from, packet: Packet::LockRelease { .. } } => {
-                self.released.insert((window, rank), from.0);
-            }
-            epoch::Event::Packet { packet: Packet::LockRequest { .. }, .. } => {
-                self.released.remove(&(window, rank));
+                self.releasing.insert((window, rank), from.0);
             }
             epoch::Event::Granted { from, word, value } => {
                 let Some(since) = process.waits_for_window_since() else { return };
@@ -148,12 +156,11 @@ impl Lateness {
                             .targets()
                             .any(|target| target.rank == from && !target.is_granted && target.access <= value)
                 };
-                match (kind_of(process, window, waits), self.released.get(&(window, from.0))) {
+                match (kind_of(process, window, waits), self.released.remove(&(window, (from.0, rank)))) {
                     (Some(EpochKind::Access), _) => {
                         self.add(Pattern::LatePost, rank, process, from.0, (since, now));
                     }
                     (Some(EpochKind::Lock | EpochKind::LockAll), Some(holder)) => {
-                        let holder = *holder;
                         self.add(Pattern::LateUnlock, rank, process, holder, (since, now));
                     }
                     _ => {}

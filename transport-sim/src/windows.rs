@@ -10,7 +10,7 @@ use crate::error::SimError;
 use crate::load::{Load, Owner};
 use crate::program::WindowCall;
 use crate::world::{World, copy_ns};
-use carrousel_rank::epoch::{self, Call, OperationId, Order, TransferKind};
+use carrousel_rank::epoch::{self, Call, GrantWord, OperationId, Order, TransferKind};
 use carrousel_rank::{Event, Protocol, Rank, RankId, WindowIndex, WindowWork};
 use carrousel_schedule::{Granted, Patience, Place, Schedule, Threshold, Transfer};
 use std::collections::{BTreeMap, VecDeque};
@@ -318,6 +318,9 @@ impl<P: Protocol> World<'_, P> {
                 self.network.post_with_fence(rank, to.0, load, fenced, &mut self.queue);
             }
             WindowWork::Store { to, word, value } => {
+                if word == GrantWord::Locks {
+                    self.lateness.lock_granted(window, rank, to.0);
+                }
                 self.network.post(rank, to.0, Load::Grant { window, word, value }, &mut self.queue);
             }
             WindowWork::Report(report) => {

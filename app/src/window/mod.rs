@@ -1,0 +1,252 @@
+//! One-sided communication: windows, and the epochs in which they are accessed.
+//!
+//! An epoch is a value: [`Window::start`], [`Window::lock`] and the others return one, and only it has the calls that access
+//! targets; closing it consumes it. What the type cannot see (a target that is not in the group, two locks of one
+//! target) is an error. The memory of a window is reached through guards.
+
+mod access;
+mod epochs;
+mod memory;
+mod pending;
+
+pub use access::{Access, Number, PassiveAccess};
+pub use epochs::{AccessEpoch, ExposureEpoch, FenceEpoch, LockAllEpoch, LockEpoch};
+pub use memory::{Memory, MemoryMut};
+pub use pending::{FetchRequest, Fetched, WindowRequest};
+
+use crate::world::{World, WorldKind};
+use carrousel::{Element, Error};
+use carrousel_rank::epoch::{Call, Flags, Mode};
+use carrousel_rank::{RankId, UsageError, WindowIndex};
+use carrousel_transport_sim::{Operand, Port, SharedMemory, WindowMemory};
+use std::cell::RefCell;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::Location;
+use std::rc::Rc;
+
+type Place = &'static Location<'static>;
+
+/// A window: memory of each rank that all ranks of the job can access (`MPI_Win`).
+#[derive(Debug)]
+pub struct Window<T: Element> {
+    port: Port,
+    index: WindowIndex,
+    memory: SharedMemory,
+    /// By rank, its elements.
+    lengths: Rc<[u64]>,
+    element: PhantomData<T>,
+}
+
+impl World {
+    /// Makes a window of so many elements at this rank, all zero (`MPI_Win_allocate`). All ranks call it, in the same
+    /// order; each may give another length.
+    ///
+    /// # Errors
+    /// If a rank is gone, or this is a real run.
+    #[track_caller]
+    pub fn window<T: Element>(&self, len: usize) -> impl Future<Output = Result<Window<T>, Error>> {
+        self.window_with(len, Flags::default())
+    }
+
+    /// As [`World::window`]. The flags say which epochs need not wait for each other: a promise that they touch different
+    /// memory.
+    ///
+    /// # Errors
+    /// As [`World::window`].
+    #[track_caller]
+    pub fn window_with<T: Element>(
+        &self,
+        len: usize,
+        flags: Flags,
+    ) -> impl Future<Output = Result<Window<T>, Error>> {
+        let place = Location::caller();
+        async move {
+            let WorldKind::Simulated(port) = &self.0 else {
+                return Err(Error::SimulatedOnly("a window"));
+            };
+            let mut lengths = vec![0; self.size() as usize];
+            self.allgather(&[len as u64], &mut lengths).await?;
+            let memory = Rc::new(RefCell::new(WindowMemory::new(len * size_of::<T>())));
+            let index = port.create_window(flags, Rc::clone(&memory), place).await;
+            // Nobody accesses a window that another has not made.
+            self.barrier().await?;
+            Ok(Window { port: port.clone(), index, memory, lengths: lengths.into(), element: PhantomData })
+        }
+    }
+}
+
+impl<T: Element> Window<T> {
+    /// How many elements a rank has.
+    ///
+    /// # Errors
+    /// If there is no such rank.
+    pub fn len_at(&self, rank: u32) -> Result<usize, Error> {
+        let ranks = self.lengths.len() as u32;
+        let len = self.lengths.get(rank as usize).ok_or(Error::NoSuchRank { rank, ranks })?;
+        Ok(*len as usize)
+    }
+
+    /// This rank's memory, to read. While the guard lives, no operation of another rank may change the memory: that would
+    /// be a race, and ends a simulation with an error.
+    ///
+    /// # Panics
+    /// If this rank has a guard to write.
+    pub fn memory(&self) -> Memory<'_, T> {
+        Memory::new(&self.memory)
+    }
+
+    /// This rank's memory, to read and write. While the guard lives, no operation of another rank may access the memory.
+    ///
+    /// # Panics
+    /// If this rank has another guard.
+    pub fn memory_mut(&self) -> MemoryMut<'_, T> {
+        MemoryMut::new(&self.memory)
+    }
+
+    /// Opens a fence epoch, in which every rank accesses every rank (`MPI_Win_fence`). All ranks call it.
+    ///
+    /// # Errors
+    /// If another epoch is open.
+    #[track_caller]
+    pub fn fence(&self) -> impl Future<Output = Result<FenceEpoch<'_, T>, Error>> {
+        let place = Location::caller();
+        async move {
+            self.block(Call::Fence, place).await?;
+            Ok(FenceEpoch::new(self))
+        }
+    }
+
+    /// Opens an access epoch to these targets (`MPI_Win_start`). Returns at once: what is accessed moves when the target has
+    /// posted.
+    ///
+    /// # Errors
+    /// If a rank does not exist or is named twice, or an open epoch is in the way.
+    #[track_caller]
+    pub fn start(&self, targets: &[u32]) -> impl Future<Output = Result<AccessEpoch<'_, T>, Error>> {
+        let place = Location::caller();
+        let targets: Vec<RankId> = targets.iter().copied().map(RankId).collect();
+        async move {
+            self.block(Call::Start(&targets), place).await?;
+            Ok(AccessEpoch::new(self))
+        }
+    }
+
+    /// Opens an exposure epoch to these origins (`MPI_Win_post`).
+    ///
+    /// # Errors
+    /// As [`Window::start`].
+    #[track_caller]
+    pub fn post(&self, origins: &[u32]) -> impl Future<Output = Result<ExposureEpoch<'_, T>, Error>> {
+        let place = Location::caller();
+        let origins: Vec<RankId> = origins.iter().copied().map(RankId).collect();
+        async move {
+            self.block(Call::Post(&origins), place).await?;
+            Ok(ExposureEpoch::new(self))
+        }
+    }
+
+    /// Opens a lock epoch: nobody else accesses the target's memory until its end (`MPI_Win_lock`, exclusive).
+    ///
+    /// # Errors
+    /// If the rank does not exist, or an open epoch is in the way.
+    #[track_caller]
+    pub fn lock(&self, target: u32) -> impl Future<Output = Result<LockEpoch<'_, T>, Error>> {
+        self.lock_as(target, Mode::Exclusive, true)
+    }
+
+    /// As [`Window::lock`], beside others that share it.
+    ///
+    /// # Errors
+    /// As [`Window::lock`].
+    #[track_caller]
+    pub fn lock_shared(&self, target: u32) -> impl Future<Output = Result<LockEpoch<'_, T>, Error>> {
+        self.lock_as(target, Mode::Shared, true)
+    }
+
+    /// As [`Window::lock`], without waiting even where the lock is that of this rank's own memory.
+    ///
+    /// # Errors
+    /// As [`Window::lock`].
+    #[track_caller]
+    pub fn ilock(&self, target: u32) -> impl Future<Output = Result<LockEpoch<'_, T>, Error>> {
+        self.lock_as(target, Mode::Exclusive, false)
+    }
+
+    /// As [`Window::lock_shared`], without waiting.
+    ///
+    /// # Errors
+    /// As [`Window::lock`].
+    #[track_caller]
+    pub fn ilock_shared(&self, target: u32) -> impl Future<Output = Result<LockEpoch<'_, T>, Error>> {
+        self.lock_as(target, Mode::Shared, false)
+    }
+
+    #[track_caller]
+    fn lock_as(
+        &self,
+        target: u32,
+        mode: Mode,
+        blocking: bool,
+    ) -> impl Future<Output = Result<LockEpoch<'_, T>, Error>> {
+        let place = Location::caller();
+        async move {
+            let call = Call::Lock { target: RankId(target), mode };
+            if blocking {
+                self.block(call, place).await?;
+            } else {
+                // Opening an epoch is complete at once.
+                self.request(call, place).await.map(drop)?;
+            }
+            Ok(LockEpoch::new(self, target))
+        }
+    }
+
+    /// Opens a lock epoch of all ranks, shared (`MPI_Win_lock_all`).
+    ///
+    /// # Errors
+    /// If an open epoch is in the way.
+    #[track_caller]
+    pub fn lock_all(&self) -> impl Future<Output = Result<LockAllEpoch<'_, T>, Error>> {
+        let place = Location::caller();
+        async move {
+            self.block(Call::LockAll, place).await?;
+            Ok(LockAllEpoch::new(self))
+        }
+    }
+
+    /// A call that waits.
+    async fn block(&self, call: Call<'_>, place: Place) -> Result<(), Error> {
+        Ok(self.port.call_window(self.index, call, place).await?)
+    }
+
+    /// A call that does not wait.
+    async fn request(&self, call: Call<'_>, place: Place) -> Result<WindowRequest, Error> {
+        self.start_with(call, None, place).await
+    }
+
+    async fn start_with(
+        &self,
+        call: Call<'_>,
+        operand: Option<Operand>,
+        place: Place,
+    ) -> Result<WindowRequest, Error> {
+        let flight = self.port.start_on_window(self.index, call, operand, place).await;
+        Ok(WindowRequest::new(self.port.clone(), flight.map_err(refused)?))
+    }
+
+    /// The bytes of so many elements of a target, from this one on.
+    fn range(&self, target: u32, at: usize, len: usize) -> Result<(u64, u64), Error> {
+        let there = self.len_at(target)?;
+        let end = at.saturating_add(len);
+        if end > there {
+            return Err(Error::OutOfWindow { rank: target, begin: at, end, len: there });
+        }
+        let element = size_of::<T>() as u64;
+        Ok((at as u64 * element, len as u64 * element))
+    }
+}
+
+fn refused(error: UsageError) -> Error {
+    Error::Usage(error)
+}
