@@ -228,6 +228,8 @@ pub struct Config {
     pub seed: u64,
     /// Each latency and each computation is longer by up to this many thousandths, at random.
     pub jitter_per_mille: u32,
+    /// Whether to record the times of statements. Without, a report has none, and a long run needs less memory.
+    pub statements: bool,
     /// Whether to record the data of a timeline.
     pub timeline: bool,
     /// The bounds of the run.
@@ -248,6 +250,7 @@ impl Config {
             patience,
             seed: 0,
             jitter_per_mille: 0,
+            statements: true,
             timeline: true,
             limits: Limits::default(),
         }

@@ -78,7 +78,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use task::Task;
-use windows::WindowSide;
 use world::World;
 
 /// Runs a scenario once.
@@ -177,7 +176,7 @@ fn world<'a, P: carrousel_rank::Protocol>(
     mut driver: impl FnMut(u32) -> Driver,
 ) -> World<'a, P> {
     let process = |me| {
-        let mut process = Process::new(me, place.ranks, options, WindowSide::new(config), driver(me));
+        let mut process = Process::new(me, place.ranks, options, config, driver(me));
         for flags in place.windows {
             process.rank.create_window(*flags);
         }

@@ -41,11 +41,16 @@ struct Channel {
     local: bool,
 }
 
-/// One node's card: when it is free to send, and to receive, the next small transfer.
-#[derive(Clone, Copy, Debug, Default)]
+/// One node's card, or its copy engine: when it is free to send, and to receive, the next small transfer; and the larger
+/// ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Card {
     sends_at: u64,
     receives_at: u64,
+    /// How many larger transfers it sends now.
+    flows: u64,
+    /// Those that wait for one of these to end.
+    waiting: VecDeque<u32>,
 }
 
 /// The network.
@@ -184,14 +189,14 @@ impl Fabric {
         let work_ps = bytes.saturating_mul(path.ps_per_byte);
         let (source, target) = (self.nodes[from as usize], self.nodes[to as usize]);
         if bytes > path.packet_bytes {
-            self.transfers[id as usize].started = queue.now();
             self.channels[channel as usize].busy = true;
-            let links = if source == target {
-                [link(source, MEMORY); 2]
+            let card = &mut self.cards[source as usize];
+            if card.flows < path.flows.max(1) {
+                card.flows += 1;
+                self.flow(id, queue);
             } else {
-                [link(source, OUT), link(target, IN)]
-            };
-            self.links.start(links, work_ps, id, queue);
+                card.waiting.push_back(id);
+            }
         } else {
             let start = if source == target {
                 queue.now()
@@ -204,6 +209,21 @@ impl Fabric {
             self.transfers[id as usize].started = start;
             self.sent(id, start + work_ps / 1000, queue);
         }
+    }
+
+    /// A larger transfer gets its share of the links.
+    fn flow(&mut self, id: u32, queue: &mut Queue) {
+        let transfer = &mut self.transfers[id as usize];
+        transfer.started = queue.now();
+        let Transfer { from, to, load, channel, .. } = *transfer;
+        let (source, target) = (self.nodes[from as usize], self.nodes[to as usize]);
+        let links = match source == target {
+            true => [link(source, MEMORY); 2],
+            false => [link(source, OUT), link(target, IN)],
+        };
+        let bytes = load.data().saturating_add(self.header_bytes);
+        let work_ps = bytes.saturating_mul(self.path(channel).ps_per_byte);
+        self.links.start(links, work_ps, id, queue);
     }
 
     /// The last byte leaves at `at`.
@@ -223,7 +243,12 @@ impl Fabric {
     pub(crate) fn flow_event(&mut self, flow: u32, version: u32, queue: &mut Queue) {
         let Some(id) = self.links.event(flow, version, queue) else { return };
         self.sent(id, queue.now(), queue);
-        let channel = self.transfers[id as usize].channel;
+        let Transfer { from, channel, .. } = self.transfers[id as usize];
+        let card = &mut self.cards[self.nodes[from as usize] as usize];
+        match card.waiting.pop_front() {
+            Some(next) => self.flow(next, queue),
+            None => card.flows -= 1,
+        }
         self.channels[channel as usize].busy = false;
         self.start_waiting(channel, queue);
     }

@@ -18,6 +18,14 @@ pub struct Path {
     pub packet_bytes: u64,
     /// The time of the responder's card before the first byte of a read leaves, in nanoseconds.
     pub read_ns: u64,
+    /// How many larger transfers a card sends at once; others wait, first come, first served.
+    #[serde(default = "usual_flows")]
+    pub flows: u64,
+}
+
+/// [`Path::flows`] of a set that does not say.
+fn usual_flows() -> u64 {
+    16
 }
 
 /// The CPU time of the library.
@@ -108,8 +116,9 @@ impl Network {
             set.thread.switch_ns,
             set.header_bytes,
         ];
-        let of_paths =
-            paths.iter().flat_map(|p| [p.latency_ns, p.gap_ns, p.ps_per_byte, p.packet_bytes, p.read_ns]);
+        let of_paths = paths
+            .iter()
+            .flat_map(|p| [p.latency_ns, p.gap_ns, p.ps_per_byte, p.packet_bytes, p.read_ns, p.flows]);
         match numbers.into_iter().chain(of_paths).find(|number| *number > NUMBER_MAX) {
             Some(number) => Err(BadNetwork::TooGreat(number)),
             None => Ok(set),

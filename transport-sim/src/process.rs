@@ -1,5 +1,6 @@
 //! One rank: its driver, its requests, and the state of its CPU.
 
+use crate::config::Config;
 use crate::data::Data;
 use crate::error::{SimError, Stuck};
 use crate::program::Action;
@@ -93,6 +94,8 @@ pub(crate) struct Process<P: Protocol> {
     /// What its windows have under way.
     pub(crate) windows: WindowSide,
     me: u32,
+    /// Whether statements are recorded; otherwise only the present one is known.
+    records: bool,
     /// By executed statement.
     pub(crate) times: Vec<Times>,
     /// Whether the request of the statement goes on after the statement has returned.
@@ -112,7 +115,7 @@ pub(crate) struct Process<P: Protocol> {
 }
 
 impl<P: Protocol> Process<P> {
-    pub(crate) fn new(me: u32, ranks: u32, options: &Options, windows: WindowSide, driver: Driver) -> Self {
+    pub(crate) fn new(me: u32, ranks: u32, options: &Options, config: &Config, driver: Driver) -> Self {
         let (data, steps) = match &driver {
             Driver::Script(script) => (None, script.program().len()),
             Driver::Task(_) => (Some(Box::default()), 0),
@@ -126,8 +129,9 @@ impl<P: Protocol> Process<P> {
             outputs: Vec::new(),
             performed: 0,
             inbox: VecDeque::new(),
-            windows,
+            windows: WindowSide::new(config),
             me,
+            records: config.statements,
             times: Vec::with_capacity(steps),
             starts_request: false,
             calls: [None; 2],
@@ -178,6 +182,9 @@ impl<P: Protocol> Process<P> {
             }
             Driver::Task(task) => {
                 let data = self.data.get_or_insert_default();
+                if !self.records {
+                    task.forget_calls();
+                }
                 let action = task.next(&self.rank, data, now)?;
                 self.starts_request = task.starts_request();
                 (self.tests, self.any) = (task.tests(), task.waits_for_any());
@@ -189,6 +196,9 @@ impl<P: Protocol> Process<P> {
             self.phase = Phase::Library;
             return Ok(None);
         };
+        if !self.records {
+            self.times.clear();
+        }
         self.times.push(Times { begin: now, end: now, complete: None });
         let statement = self.times.len() as u64 - 1;
         match &action {
@@ -466,6 +476,9 @@ impl<P: Protocol> Process<P> {
             end_us: us(times.end),
             complete_us: times.complete.map(us),
         };
+        if !self.records {
+            return;
+        }
         match &self.driver {
             Driver::Script(script) => {
                 into.extend(script.program().statements().zip(&self.times).map(|(it, times)| {

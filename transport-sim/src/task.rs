@@ -100,6 +100,11 @@ impl Task {
         &self.calls
     }
 
+    /// Forgets the statements that it has executed; the next one is the first.
+    pub(crate) fn forget_calls(&mut self) {
+        self.calls.clear();
+    }
+
     /// The line of an executed statement.
     pub(crate) fn line(&self, statement: usize) -> u32 {
         self.calls.get(statement).map_or(0, |(_, place)| place.line())

@@ -64,6 +64,20 @@ impl<T: Element> Access<'_, T> {
         self.call_without_request(put(&data, target, at, false), Location::caller())
     }
 
+    /// As [`Access::put`] of so many elements, in a window without bytes ([`World::window_without_bytes`]).
+    ///
+    /// [`World::window_without_bytes`]: crate::World::window_without_bytes
+    ///
+    /// # Errors
+    /// As [`Access::put`].
+    #[track_caller]
+    pub fn put_blank(&self, len: usize, target: u32, at: usize) -> impl Future<Output = Result<(), Error>> {
+        let operand = Operand::default();
+        let kind = TransferKind::Put;
+        let operation = Operation { kind, target, at, len, operand, with_request: false };
+        self.call_without_request(operation, Location::caller())
+    }
+
     /// Reads so many elements of the target (`MPI_Get`).
     ///
     /// # Errors

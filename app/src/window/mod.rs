@@ -60,6 +60,30 @@ impl World {
         len: usize,
         flags: Flags,
     ) -> impl Future<Output = Result<Window<T>, Error>> {
+        self.make_window(len, flags, len)
+    }
+
+    /// As [`World::window_with`], but nothing stands in the window's memory: operations take the time that they would
+    /// take, and move no bytes ([`Access::put_blank`]). For simulations of jobs whose data no machine could hold.
+    ///
+    /// # Errors
+    /// As [`World::window`].
+    #[track_caller]
+    pub fn window_without_bytes<T: Element>(
+        &self,
+        len: usize,
+        flags: Flags,
+    ) -> impl Future<Output = Result<Window<T>, Error>> {
+        self.make_window(len, flags, 0)
+    }
+
+    #[track_caller]
+    fn make_window<T: Element>(
+        &self,
+        len: usize,
+        flags: Flags,
+        kept: usize,
+    ) -> impl Future<Output = Result<Window<T>, Error>> {
         let place = Location::caller();
         async move {
             let WorldKind::Simulated(port) = &self.0 else {
@@ -67,7 +91,7 @@ impl World {
             };
             let mut lengths = vec![0; self.size() as usize];
             self.allgather(&[len as u64], &mut lengths).await?;
-            let memory = Rc::new(RefCell::new(WindowMemory::new(len * size_of::<T>())));
+            let memory = Rc::new(RefCell::new(WindowMemory::new(kept * size_of::<T>())));
             let index = port.create_window(flags, Rc::clone(&memory), place).await;
             // Nobody accesses a window that another has not made.
             self.barrier().await?;
