@@ -11,7 +11,7 @@ use crate::network::{Channel, ChannelKind, InFlight, Moving};
 use crate::open_epochs::{EpochForm, OpenAccess, OpenEpoch};
 use crate::oracle::Expectation;
 use crate::outputs::Outputs;
-use crate::program::Ordinal;
+use crate::program::{Access, Ordinal};
 use crate::state::{Open, Proc};
 use crate::violation::ViolationKind;
 use carrousel_program::OwnAccess;
@@ -59,9 +59,7 @@ impl<P: Protocol> StepContext<'_, P> {
         let (window, call) = (synchronization.window, synchronization.call());
         let mut outputs = Outputs::default();
         let Some(called) = self.call_window(proc, window, call, &mut outputs) else { return };
-        follow(proc, window, call, ordinal, |access| {
-            program.accesses[usize::from(access)].transfer.target.0 as u16
-        });
+        follow(proc, window, call, ordinal, &program.accesses);
         if let Called::Request(handle) = called {
             let handle = Some(handle);
             proc.open.push(Open { ordinal, handle, message: None, exposed: false, busy: false });
@@ -212,8 +210,9 @@ fn follow<P: Protocol>(
     window: u16,
     call: Call<'_>,
     request: Ordinal,
-    target_of: impl Fn(u16) -> u16,
+    accesses: &[Access],
 ) {
+    let made = |open: &OpenAccess| accesses[usize::from(open.access)];
     let opened_at = proc.pc;
     let open = |form| OpenEpoch { window, form, is_used: false, opened_at };
     let closed = match call {
@@ -226,7 +225,9 @@ fn follow<P: Protocol>(
     };
     if let Some(form) = closed {
         proc.epochs.retain(|epoch| (epoch.window, epoch.form) != (window, form));
-        for access in proc.accesses.iter_mut().filter(|access| access.form == form && !access.is_closed) {
+        // Epochs of the same form may be open in other windows.
+        let is_of_it = |open: &OpenAccess| made(open).window == window && open.form == form;
+        for access in proc.accesses.iter_mut().filter(|access| is_of_it(access) && !access.is_closed) {
             access.is_closed = true;
             access.covered_by.push(request);
         }
@@ -239,9 +240,9 @@ fn follow<P: Protocol>(
         Call::Fence => proc.epochs.push(open(EpochForm::Fence)),
         Call::Flush(flush) | Call::FlushWithRequest(flush) => {
             for access in proc.accesses.iter_mut().filter(|access| !access.is_closed) {
-                let target = flush.target.map(|target| target.0 as u16);
+                let Access { window: of, transfer, .. } = made(access);
                 let is_of_lock = matches!(access.form, EpochForm::Lock(_) | EpochForm::LockAll);
-                if is_of_lock && target.is_none_or(|target| target == target_of(access.access)) {
+                if is_of_lock && of == window && flush.target.is_none_or(|target| target == transfer.target) {
                     access.covered_by.push(request);
                 }
             }

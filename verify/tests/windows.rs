@@ -317,6 +317,25 @@ fn a_lock_of_ones_own_memory_is_held_when_its_call_returns() {
     assert_eq!(violated(&two("", &told, waits)), ["deadlock-freedom"]);
 }
 
+/// What completes the accesses of one window leaves those of another as they are.
+#[test]
+fn buffers_of_one_window_are_not_freed_by_another() {
+    let open = "lock v at 1 shared; lock w at 1 shared; get w from 1 size 8 buf b";
+    let other = ["flush v at 1", "flush_all v", "unlock v at 1"];
+    let same = ["flush w at 1", "flush_all w", "unlock w at 1"];
+    for (frees, expected) in
+        other.map(|it| (it, vec!["buffer-safety"])).into_iter().chain(same.map(|it| (it, vec![])))
+    {
+        let rest = match frees.split_once("unlock ") {
+            Some((_, "v at 1")) => "unlock w at 1",
+            Some(_) => "unlock v at 1",
+            None => "unlock w at 1; unlock v at 1",
+        };
+        let text = two("window v 16\n", &format!("{open}; {frees}; read buf b; {rest}"), "");
+        assert_eq!(violated(&text), expected, "{text}");
+    }
+}
+
 /// R14: both ranks close an access before they post, which needs a flag.
 #[test]
 fn an_access_that_is_closed_before_the_exposure_opens_waits_for_it() {
