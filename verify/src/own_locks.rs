@@ -1,5 +1,6 @@
 //! The locks that ranks hold, by the word of those who hold them.
 
+use crate::open_epochs::EpochForm;
 use crate::state::{Proc, State};
 use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::epoch::{EpochKind, Mode};
@@ -22,6 +23,22 @@ pub(crate) fn check_exclusion<P: Protocol>(windows: u16, state: &mut State<P>, m
                 return;
             }
         }
+    }
+}
+
+/// A step of `me` has exposed its memory: no rank may be between lock and unlock there. A lock that its origin has
+/// requested only is not in the way yet: it is one that comes too early, and the host reports that.
+pub(crate) fn check_not_locked<P: Protocol>(window: u16, state: &mut State<P>, me: u16) {
+    let Some(view) = state.procs[usize::from(me)].rank.window(WindowIndex(u32::from(window))) else { return };
+    let is_open = |proc: &Proc<P>| {
+        let locks = |form| matches!(form, EpochForm::Lock(host) if host == me) || form == EpochForm::LockAll;
+        proc.epochs.iter().any(|epoch| epoch.window == window && locks(epoch.form))
+    };
+    let holders = view.lock().holders().map(|grant| grant.origin.0 as u16);
+    let mut others = holders.filter(|origin| *origin != me);
+    if let Some(holder) = others.find(|origin| is_open(&state.procs[usize::from(*origin)])) {
+        let kind = ViolationKind::ExposedWhileLocked { at: me, holder };
+        state.violations.push(Violation { check: Check::EpochUsage, kind });
     }
 }
 

@@ -25,7 +25,7 @@
 //! - the end of a transfer with the beginning of another access that could race with it. To begin early and to end late
 //!   shows more races than the reverse, so only ends, and what the program does to its own memory, are in conflict;
 //! - requests and releases of locks with calls that open or close exposures, if one window has both: what its host does
-//!   depends on which comes first.
+//!   depends on which comes first. So are calls that unlock it, if it is exposed to a group.
 //!
 //! In jobs with windows an action without conflicts is taken alone, and where there is none, all are taken.
 //!
@@ -313,9 +313,15 @@ impl<P: Protocol> View<'_, P> {
             ) {
                 Start::Synchronize(call) => {
                     let call = &program.synchronizations[usize::from(call)];
-                    let exposes =
-                        matches!(call.call(), Call::Post(_) | Call::Wait | Call::Test | Call::Fence);
-                    (exposes && self.facts.windows.is_mixed(call.window)).then_some(Node::Step(rank))
+                    let windows = &self.facts.windows;
+                    let conflicts = match call.call() {
+                        Call::Post(_) | Call::Wait | Call::Test | Call::Fence => {
+                            windows.is_mixed(call.window)
+                        }
+                        Call::Unlock(_) | Call::UnlockAll => windows.is_locked_and_posted(call.window),
+                        _ => false,
+                    };
+                    conflicts.then_some(Node::Step(rank))
                 }
                 Start::Collective { .. } | Start::Later(_) => None,
                 Start::Send { to, .. } => {

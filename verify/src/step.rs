@@ -11,11 +11,12 @@ use crate::model::Model;
 use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network, Reading};
 use crate::oracle::{Expectation, check_end};
 use crate::outputs::Outputs;
-use crate::own_locks::check_exclusion;
+use crate::own_locks::{check_exclusion, check_not_locked};
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
 use crate::state::{Hashed, Open, Proc, State};
 use crate::violation::ViolationKind;
+use crate::windows::exposes_next;
 use carrousel_rank::epoch;
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Read, Receive,
@@ -50,6 +51,9 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     });
     next.procs = procs;
     check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, &mut next, me);
+    if let (Action::Step { .. }, Some(window)) = (action, exposes_next(model, state, me)) {
+        check_not_locked(window, &mut next, me);
+    }
     next.forget_what_is_over();
     check_end(model, &mut next);
     next

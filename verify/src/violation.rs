@@ -154,6 +154,13 @@ pub enum ViolationKind {
         /// By this one.
         origin: u16,
     },
+    /// A rank exposes its memory while another one has it locked.
+    ExposedWhileLocked {
+        /// At this rank.
+        at: u16,
+        /// By this one.
+        holder: u16,
+    },
     /// The program ended with an open epoch.
     EpochLeftOpen {
         /// At this rank.

@@ -30,6 +30,9 @@ pub(crate) struct WindowFacts {
     touches: Vec<BTreeMap<u16, LastSteps>>,
     /// By window: it is locked, and exposed. What its host does depends on which comes first.
     is_mixed: Vec<bool>,
+    /// By window: the same, with an exposure to a group. Whether that is legal depends on which comes first, the exposure
+    /// or the unlock.
+    is_posted: Vec<bool>,
     /// By window: it is never locked exclusively, so that the order of requests does not matter.
     is_shared: Vec<bool>,
     /// By rank: the last step that locks the memory of a rank in a window.
@@ -63,6 +66,7 @@ impl WindowFacts {
                 .collect(),
             touches: vec![BTreeMap::new(); ranks],
             is_mixed: vec![false; job.windows.len()],
+            is_posted: vec![false; job.windows.len()],
             is_shared: vec![true; job.windows.len()],
             last_lock: vec![BTreeMap::new(); ranks],
         };
@@ -82,6 +86,7 @@ impl WindowFacts {
                     Call::LockAll => 0..ranks as u32,
                     Call::Post(_) | Call::Fence => {
                         is_exposed[at] = true;
+                        facts.is_posted[at] |= matches!(call, Call::Post(_));
                         continue;
                     }
                     _ => continue,
@@ -128,6 +133,11 @@ impl WindowFacts {
     /// Whether a window is locked, and exposed.
     pub(crate) fn is_mixed(&self, window: u16) -> bool {
         self.is_mixed.get(usize::from(window)).copied().unwrap_or_default()
+    }
+
+    /// Whether a window is locked, and exposed to a group.
+    pub(crate) fn is_locked_and_posted(&self, window: u16) -> bool {
+        self.is_mixed(window) && self.is_posted[usize::from(window)]
     }
 
     /// Whether the program of a rank touches its own memory at a step, and an access that is under way or to come could

@@ -7,12 +7,13 @@
 //! touches its own memory, the network knows all others.
 
 use crate::context::StepContext;
+use crate::model::Model;
 use crate::network::{Channel, ChannelKind, InFlight, Moving};
 use crate::open_epochs::{EpochForm, OpenAccess, OpenEpoch};
 use crate::oracle::Expectation;
 use crate::outputs::Outputs;
-use crate::program::{Access, Ordinal};
-use crate::state::{Open, Proc};
+use crate::program::{Access, Act, Ordinal, Start};
+use crate::state::{Open, Proc, State};
 use crate::violation::ViolationKind;
 use carrousel_program::OwnAccess;
 use carrousel_program::epoch::{Call, Event, OperationId, Order, Report};
@@ -193,6 +194,15 @@ impl<P: Protocol> StepContext<'_, P> {
             self.violates(Check::EpochUsage, kind);
         }
     }
+}
+
+/// The window that the next step of a rank exposes to a group, if it does so.
+pub(crate) fn exposes_next<P: Protocol>(model: &Model<P>, state: &State<P>, rank: u16) -> Option<u16> {
+    let program = model.program(state.job, rank);
+    let Act::Start(ordinal) = model.next_act(state, rank)? else { return None };
+    let Start::Synchronize(call) = program.starts[usize::from(*ordinal)] else { return None };
+    let call = &program.synchronizations[usize::from(call)];
+    matches!(call.call(), Call::Post(_)).then_some(call.window)
 }
 
 /// The open epoch that an access to `target` belongs to, which has an access now.

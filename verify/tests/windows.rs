@@ -336,6 +336,21 @@ fn buffers_of_one_window_are_not_freed_by_another() {
     }
 }
 
+/// MPI-4.1 12.5.3: no rank may expose its memory while another holds its lock, and none may request the lock of what is
+/// exposed. A message behind the unlock orders both.
+#[test]
+fn memory_is_not_exposed_while_it_is_locked() {
+    let locks = "lock w at 1 shared; get w from 1 size 8; flush w at 1";
+    let posts = "recv from 0 tag 0 size 8; post w from []; wait_epoch w";
+    let early = format!("{locks}; send to 1 tag 0 size 8; unlock w at 1");
+    assert_eq!(violated(&two("", &early, posts)), ["epoch-usage"]);
+    let late = format!("{locks}; unlock w at 1; send to 1 tag 0 size 8");
+    assert_eq!(violated(&two("", &late, posts)), [""; 0]);
+    let all = "lock_all w; flush_all w; get w from 1 size 8; flush_all w; barrier; unlock_all w";
+    assert_eq!(violated(&two("", all, "barrier; post w from []; wait_epoch w")), ["epoch-usage"]);
+    assert_eq!(violated(&two("", all, "post w from []; wait_epoch w; barrier")), ["epoch-usage"]);
+}
+
 /// R14: both ranks close an access before they post, which needs a flag.
 #[test]
 fn an_access_that_is_closed_before_the_exposure_opens_waits_for_it() {

@@ -35,6 +35,7 @@ pub(super) fn diagnosis(names: &Names<'_>, execution: &Execution, kind: Violatio
         ViolationKind::OutOfRange { at } => say.out_of_range(at),
         ViolationKind::EpochUsage { at, error } => say.epoch_usage(at, &error.to_string()),
         ViolationKind::LockedWhileExposed { at, origin } => say.locked_while_exposed(at, origin),
+        ViolationKind::ExposedWhileLocked { at, holder } => say.exposed_while_locked(at, holder),
         ViolationKind::EpochLeftOpen { at, epoch } => say.epoch_left_open(at, epoch),
         ViolationKind::GroupsDiffer { origin, target, window } => say.groups_differ(origin, target, window),
         ViolationKind::Race { at, first, second } => say.race(at, first, second),

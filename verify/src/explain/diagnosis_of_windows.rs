@@ -28,6 +28,18 @@ impl Diagnoser<'_> {
         }
     }
 
+    pub(super) fn exposed_while_locked(&self, at: u16, holder: u16) -> Diagnosis {
+        Diagnosis {
+            summary: format!(
+                "Rank {at} exposes its memory{}, which rank {holder} has locked and not unlocked yet. A window must not be \
+                 locked and exposed at the same time (MPI-4.1, 12.5.3).",
+                self.place_of_last(at)
+            ),
+            here: format!("rank {holder} has locked what is exposed"),
+            ranks: vec![at, holder],
+        }
+    }
+
     pub(super) fn epoch_left_open(&self, at: u16, epoch: OpenEpoch) -> Diagnosis {
         let (opened, closed_by) = match epoch.form {
             EpochForm::Fence => ("the fence".to_owned(), "another fence"),
