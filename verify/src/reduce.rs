@@ -348,8 +348,8 @@ impl<P: Protocol> View<'_, P> {
                 true
             }
             InFlight::Transfer(moving) => windows.may_race(self.state, channel.origin(), moving.access),
-            InFlight::OfEpoch { packet: Packet::LockRequest { .. }, .. } => {
-                windows.locks_race(self.state, window, channel.at, channel.peer)
+            InFlight::OfEpoch { packet: Packet::LockRequest { mode, .. }, .. } => {
+                windows.locks_race(self.state, window, channel.at, (channel.peer, *mode))
             }
             _ => false,
         }

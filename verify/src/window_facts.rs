@@ -33,10 +33,10 @@ pub(crate) struct WindowFacts {
     /// By window: the same, with an exposure to a group. Whether that is legal depends on which comes first, the exposure
     /// or the unlock.
     is_posted: Vec<bool>,
-    /// By window: it is never locked exclusively, so that the order of requests does not matter.
-    is_shared: Vec<bool>,
     /// By rank: the last step that locks the memory of a rank in a window.
     last_lock: Vec<BTreeMap<(u16, u16), u16>>,
+    /// The same for exclusive locks.
+    last_exclusive: Vec<BTreeMap<(u16, u16), u16>>,
 }
 
 /// One access of some rank to the memory of some rank.
@@ -67,8 +67,8 @@ impl WindowFacts {
             touches: vec![BTreeMap::new(); ranks],
             is_mixed: vec![false; job.windows.len()],
             is_posted: vec![false; job.windows.len()],
-            is_shared: vec![true; job.windows.len()],
             last_lock: vec![BTreeMap::new(); ranks],
+            last_exclusive: vec![BTreeMap::new(); ranks],
         };
         for (target, made) in accesses(job) {
             facts.compare(target, &made);
@@ -80,7 +80,9 @@ impl WindowFacts {
                 let at = usize::from(window);
                 let hosts = match call {
                     Call::Lock { target, mode } => {
-                        facts.is_shared[at] &= mode == Mode::Shared;
+                        if mode == Mode::Exclusive {
+                            facts.last_exclusive[rank].insert((window, target.0 as u16), pc);
+                        }
                         target.0..target.0 + 1
                     }
                     Call::LockAll => 0..ranks as u32,
@@ -156,33 +158,35 @@ impl WindowFacts {
         })
     }
 
-    /// Whether the order matters in which a host gets this rank's request for its lock, and those of others.
+    /// Whether the order matters in which a host gets this rank's request for its lock, and those of others. Two shared
+    /// ones come to the same end in either order.
     pub(crate) fn locks_race<P: Protocol>(
         &self,
         state: &State<P>,
         window: u16,
         host: u16,
-        origin: u16,
+        (origin, mode): (u16, Mode),
     ) -> bool {
-        if self.is_shared.get(usize::from(window)).copied().unwrap_or_default() {
-            return false;
-        }
+        let excludes = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
+        let last = if mode == Mode::Exclusive { &self.last_lock } else { &self.last_exclusive };
         let requests = |(channel, item): &(Channel, InFlight)| {
             channel.at == host
                 && channel.peer != origin
                 && channel.kind == ChannelKind::Lane(window)
-                && matches!(item, InFlight::OfEpoch { packet: Packet::LockRequest { .. }, .. })
+                && matches!(item, InFlight::OfEpoch { packet: Packet::LockRequest { mode, .. }, .. } if excludes(*mode))
         };
         state.network.iter().any(requests)
             || state.ranks().any(|(rank, proc)| {
                 let to_come = || {
-                    let last = self.last_lock[usize::from(rank)].get(&(window, host));
+                    let last = last[usize::from(rank)].get(&(window, host));
                     last.is_some_and(|last| is_before(state, rank, *last))
                 };
                 let is_deferred = || {
                     let view = proc.rank.window(WindowIndex(u32::from(window)));
                     let mut epochs = view.into_iter().flat_map(|view| view.epochs());
-                    epochs.any(|epoch| epoch.name().kind.locks() && !epoch.is_active())
+                    epochs.any(|epoch| {
+                        epoch.name().kind.locks() && !epoch.is_active() && excludes(epoch.mode())
+                    })
                 };
                 rank != origin && (to_come() || is_deferred())
             })

@@ -301,6 +301,16 @@ fn both_orders_of_two_lock_requests_are_explored() {
     }
 }
 
+/// Shared requests come to the same end in every order, whatever is locked exclusively elsewhere, or later.
+#[test]
+fn the_order_of_shared_requests_is_not_explored() {
+    let shared = "lock_all w\n  fetch_op w at 0\n  unlock_all w";
+    let exclusive = "lock w at 0 exclusive\n  put w to 0 size 8\n  unlock w at 0";
+    let text = format!("ranks 4\nwindow w 8\nrank *\n  {shared}\n  barrier\n  {exclusive}\n");
+    let (_, states) = verdicts(&text, true, 10_000).expect("few orders are left");
+    assert!(states < 2_000, "{states}");
+}
+
 /// A lock of a rank's own memory is held when the call returns, since the program may access that memory by itself.
 #[test]
 fn a_lock_of_ones_own_memory_is_held_when_its_call_returns() {
