@@ -5,7 +5,7 @@
 //! the row (Late Complete); if it closes first and waits afterwards, they go on at once (nonblocking-rma-epochs VIII-B).
 
 use crate::{AppError, Closing};
-use carrousel_app::{Window, World};
+use carrousel_app::{ExposureEpoch, Window, WindowRequest, World};
 use std::time::Duration;
 
 /// What to do.
@@ -81,26 +81,36 @@ impl Part {
 /// If a call fails, or L times U is not the matrix.
 pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
     let (me, ranks, size) = (world.rank() as usize, world.size() as usize, config.size);
+    let flags = config.closing.flags();
     let window = match config.blank {
-        true => world.window_without_bytes::<f64>(size, config.closing.flags()).await?,
-        false => world.window_with::<f64>(size, config.closing.flags()).await?,
+        true => world.window_without_bytes::<f64>(size, flags).await?,
+        false => world.window_with::<f64>(size, flags).await?,
     };
     let rows = if config.blank { 0..0 } else { me..size };
     let row = |row: usize| (0..size).map(|column| element(row, column, size)).collect();
     let rows = rows.step_by(ranks).map(row).collect();
     let mut part = Part { me, ranks, config, rows };
-    let others: Vec<u32> = (0..ranks as u32).filter(|rank| *rank as usize != me).collect();
+    // Whoever owns the next row gets this one first.
+    let others: Vec<u32> = (me + 1..me + ranks).map(|rank| (rank % ranks) as u32).collect();
+    let (mut closed, mut exposed) = (None, None);
     world.barrier().await?;
     let begin = world.now();
     for row in 0..size {
-        let owner = row % ranks;
-        if owner == me {
-            spread(&world, &window, &mut part, &others, row).await?;
-        } else {
-            window.post(&[owner as u32]).await?.wait().await?;
-            let finished = if config.blank { Vec::new() } else { window.memory()[row..].to_vec() };
-            world.compute_as(part.time(row), || part.update(row, &finished)).await;
+        if row % ranks == me {
+            (closed, exposed) = spread(&world, &window, &mut part, &others, row, closed).await?;
+            continue;
         }
+        let exposure = match exposed.take() {
+            Some(exposure) => exposure,
+            None => window.post(&[(row % ranks) as u32]).await?,
+        };
+        exposure.wait().await?;
+        let finished = if config.blank { Vec::new() } else { window.memory()[row..].to_vec() };
+        exposed = expose(&window, &part, row + 1).await?;
+        world.compute_as(part.time(row), || part.update(row, &finished)).await;
+    }
+    if let Some(closed) = closed {
+        closed.await?;
     }
     let took = world.now() - begin;
     if !config.blank {
@@ -109,14 +119,33 @@ pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
     Ok(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX))
 }
 
-/// Puts a finished row to all others, and updates this rank's own rows by it meanwhile.
-async fn spread(
+/// Exposes this rank's memory to the owner of a row, if there is such a row and another has it. Early, so that the owner
+/// finds every other rank ready.
+async fn expose<'w>(
+    window: &'w Window<f64>,
+    part: &Part,
+    row: usize,
+) -> Result<Option<ExposureEpoch<'w, f64>>, AppError> {
+    let owner = row % part.ranks;
+    if row == part.config.size || owner == part.me {
+        return Ok(None);
+    }
+    Ok(Some(window.post(&[owner as u32]).await?))
+}
+
+/// Puts a finished row to all others, and updates this rank's own rows by it meanwhile. Returns the epoch if it may not be
+/// complete; that of the row before is waited for. Returns the exposure for the next row, too.
+async fn spread<'w>(
     world: &World,
-    window: &Window<f64>,
+    window: &'w Window<f64>,
     part: &mut Part,
     others: &[u32],
     row: usize,
-) -> Result<(), AppError> {
+    before: Option<WindowRequest>,
+) -> Result<(Option<WindowRequest>, Option<ExposureEpoch<'w, f64>>), AppError> {
+    if let Some(before) = before {
+        before.await?;
+    }
     let finished = part.rows.get(row / part.ranks).map(|own| own[row..].to_vec()).unwrap_or_default();
     let epoch = window.start(others).await?;
     for target in others {
@@ -126,16 +155,17 @@ async fn spread(
             epoch.put(finished.clone(), *target, row).await?;
         }
     }
+    // Within the epoch: one that is opened after its close waits for its end.
+    let exposed = expose(window, part, row + 1).await?;
     let time = part.time(row);
     if part.config.closing.blocks() {
         world.compute_as(time, || part.update(row, &finished)).await;
         epoch.complete().await?;
-    } else {
-        let closed = epoch.icomplete().await?;
-        world.compute_as(time, || part.update(row, &finished)).await;
-        closed.await?;
+        return Ok((None, exposed));
     }
-    Ok(())
+    let closed = epoch.icomplete().await?;
+    world.compute_as(time, || part.update(row, &finished)).await;
+    Ok((Some(closed), exposed))
 }
 
 /// Compares L times U with the matrix, in some columns. Each rank needs all rows of U for that: they are broadcast.

@@ -125,7 +125,7 @@ impl Lateness {
             epoch::Event::Packet { from, packet: Packet::Done { access } } => {
                 let posted = self.done.remove(&(window, (from.0, rank), access)).unwrap_or(now);
                 let (begun, landed) = self.transfers.remove(&(window, (from.0, rank))).unwrap_or_default();
-                let Some(since) = process.waits_for_window_since() else { return };
+                let Some(since) = self.waits_since(process, now) else { return };
                 let exposes = |it: &epoch::EpochView<'_>| {
                     it.is_closed()
                         && it.origins().any(|origin| origin.rank == from && origin.exposure == access)
@@ -148,7 +148,7 @@ impl Lateness {
                 self.releasing.insert((window, rank), from.0);
             }
             epoch::Event::Granted { from, word, value } => {
-                let Some(since) = process.waits_for_window_since() else { return };
+                let Some(since) = self.waits_since(process, now) else { return };
                 let waits = |it: &epoch::EpochView<'_>| {
                     it.name().kind.locks() == (word == GrantWord::Locks)
                         && it.is_closed()
@@ -168,6 +168,12 @@ impl Lateness {
             }
             _ => {}
         }
+    }
+
+    /// Since when a rank has waited for epochs, if it has for longer than the network explains. What follows looks at every
+    /// target of an epoch.
+    fn waits_since<P: Protocol>(&self, process: &Process<P>, now: u64) -> Option<u64> {
+        process.waits_for_window_since().filter(|since| now - since > self.shortest_ns)
     }
 
     fn add<P: Protocol>(
