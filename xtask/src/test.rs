@@ -2,10 +2,10 @@
 
 use crate::built::{COMMAND, example};
 use crate::deny;
-use crate::figures;
 use crate::guards;
 use crate::guest;
 use crate::hydra;
+use crate::readme;
 use crate::simulate;
 use crate::slurm::{self, Slurm};
 use crate::soak;
@@ -79,7 +79,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     });
     if !fast {
         for suite in ["rendezvous", "progress", "memory", "connection", "lock", "epoch", "ablations"] {
-            steps.step(&format!("suite {suite}"), || figures::suite(suite));
+            steps.step(&format!("suite {suite}"), || readme::suite(suite));
         }
         steps.step("example programs as jobs", examples);
         steps.step("jobs of many ranks that begin and end", ends);
