@@ -64,6 +64,7 @@ const ALLOWED: [(&str, &[&str]); 31] = [
             "carrousel-program",
             "carrousel-rank",
             "carrousel-rendezvous",
+            "carrousel-schedule",
             "carrousel-transport",
         ],
     ),
