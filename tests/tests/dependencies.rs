@@ -115,6 +115,7 @@ const ALLOWED: [(&str, &[&str]); 31] = [
         "carrousel-simulate",
         &["carrousel", "carrousel-engine", "carrousel-launch", "carrousel-options", "carrousel-system"],
     ),
+    ("carrousel-figures", &["carrousel-scenario", "carrousel-schedule", "carrousel-transport-sim"]),
     ("xtask", &[]),
 ];
 

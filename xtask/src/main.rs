@@ -5,6 +5,7 @@ mod bench;
 mod built;
 mod deny;
 mod docs;
+mod figures;
 mod fuzz;
 mod guards;
 mod guest;
@@ -71,6 +72,15 @@ enum Chore {
     Guest(guest::Guest),
     Soak(soak::Soak),
     Simulate(simulate::Simulate),
+    /// Reproduce the papers' figures in the simulator, beside the papers' numbers
+    ///
+    /// A table, a page with all diagrams and JSON; `cargo xtask figures --help` says more.
+    #[command(disable_help_flag = true)]
+    Figures {
+        /// Arguments of the program that draws them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<String>,
+    },
     /// Write the shell completions and the manual to dist/
     Docs,
 }
@@ -89,6 +99,10 @@ fn main() -> ExitCode {
             Err(message) => Err(message),
         },
         Chore::Simulate(simulate) => match simulate::run(&simulate) {
+            Ok(status) => return status,
+            Err(message) => Err(message),
+        },
+        Chore::Figures { arguments } => match figures::run(&arguments) {
             Ok(status) => return status,
             Err(message) => Err(message),
         },
