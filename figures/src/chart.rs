@@ -145,12 +145,18 @@ where
         .y_label_formatter(&|y| plain(*y))
         .draw()
         .map_err(failed)?;
-    for (Series { points, .. }, color) in panel.series.iter().zip(COLORS.into_iter().cycle()) {
+    let count = panel.series.len() as i32;
+    for (at, (Series { points, .. }, color)) in (1..).zip(panel.series.iter().zip(COLORS.into_iter().cycle()))
+    {
+        // Marks of several series at one place are rings around each other.
+        let radius = 3 + (count - at).min(5);
         let here = points.iter().map(|point| (number(point), point.here));
         chart.draw_series(LineSeries::new(here.clone(), color.stroke_width(2))).map_err(failed)?;
-        chart.draw_series(here.map(|at| Circle::new(at, 3, color.filled()))).map_err(failed)?;
+        chart.draw_series(here.map(|at| Circle::new(at, radius, color.filled()))).map_err(failed)?;
         let paper = points.iter().filter_map(|point| point.paper.map(|paper| (number(point), paper)));
-        chart.draw_series(paper.map(|at| Circle::new(at, 6, color.stroke_width(2)))).map_err(failed)?;
+        chart
+            .draw_series(paper.map(|at| Circle::new(at, radius + 3, color.stroke_width(2))))
+            .map_err(failed)?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 const STYLE: &str = ":root{color-scheme:light dark;--line:#d0d7de;--soft:#59636e;--good:#1a7f37;--bad:#cf222e;--paper:#fff;--ink:#1f2328}\
 @media(prefers-color-scheme:dark){:root{--line:#3d444d;--soft:#9198a1;--good:#3fb950;--bad:#f85149;--paper:#0d1117;--ink:#f0f6fc}}\
 body{margin:2em auto;max-width:1200px;padding:0 1em;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}\
-h1{font-size:1.6em}h2{margin-top:2.5em;border-bottom:1px solid var(--line)}h3{margin:2em 0 .3em}h4{margin:0;font-size:.95em;font-weight:600}\
+h1{font-size:1.6em}h2{margin-top:2.5em;border-bottom:1px solid var(--line)}h3{margin:2em 0 .3em}h4{margin:0;min-height:1.5em;font-size:.95em;font-weight:600}\
 a{color:inherit}table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.1em 1em .1em 0;text-align:left;vertical-align:top}\
 td.n,th.n{text-align:right}th{font-weight:600;border-bottom:1px solid var(--line)}.soft{color:var(--soft)}\
 .panels{display:flex;flex-wrap:wrap;gap:1.2em;margin:.8em 0}.panel{width:560px;max-width:100%}.panel svg{max-width:100%;height:auto}\
