@@ -1,7 +1,7 @@
 //! All figures, by paper.
 
 use crate::entry::Entry;
-use crate::{epochs, rendezvous, scheduling};
+use crate::{arrivals, epochs, rendezvous, scheduling};
 
 /// The figures of one paper, or of one part of it.
 #[derive(Clone, Copy, Debug)]
@@ -30,5 +30,10 @@ pub const FAMILIES: &[Family] = &[
         name: "SR",
         title: "The speculative rendezvous (speculative-rendezvous, chapters 3 and 4)",
         figures: rendezvous::FIGURES,
+    },
+    Family {
+        name: "SI",
+        title: "Arrival orders of a message (smartinterrupts, 3.1)",
+        figures: arrivals::FIGURES,
     },
 ];

@@ -13,10 +13,22 @@ pub struct Figure {
     pub setup: String,
     /// Its diagrams.
     pub panels: Vec<Panel>,
-    /// What the paper says of them.
+    /// Runs, drawn in time.
+    #[serde(skip)]
+    pub drawings: Vec<Drawing>,
+    /// What the paper says of all that.
     pub relations: Vec<Relation>,
     /// Where ours has another shape, and why.
     pub differences: Vec<String>,
+}
+
+/// A run, drawn in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drawing {
+    /// What it shows.
+    pub title: String,
+    /// The drawing, an SVG document.
+    pub svg: String,
 }
 
 /// A diagram.
@@ -94,7 +106,15 @@ pub struct Relation {
 impl Figure {
     pub(crate) fn new(id: &str, title: &str, setup: &str) -> Self {
         let [id, title, setup] = [id, title, setup].map(str::to_owned);
-        Self { id, title, setup, panels: Vec::new(), relations: Vec::new(), differences: Vec::new() }
+        Self {
+            id,
+            title,
+            setup,
+            panels: Vec::new(),
+            drawings: Vec::new(),
+            relations: Vec::new(),
+            differences: Vec::new(),
+        }
     }
 
     /// A sentence that all of these comparisons have to bear out.

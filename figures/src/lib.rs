@@ -23,6 +23,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod arrivals;
 mod chart;
 mod entry;
 mod epochs;
@@ -37,7 +38,7 @@ mod summary;
 pub use chart::svg;
 pub use entry::{Entry, Points};
 pub use families::{FAMILIES, Family};
-pub use figure::{Figure, Panel, Place, Point, Relation, Scale, Series};
+pub use figure::{Drawing, Figure, Panel, Place, Point, Relation, Scale, Series};
 pub use measure::FigureError;
 pub use page::html;
 pub use summary::{FamilyDrawn, Reproduction, table};

@@ -40,7 +40,8 @@ const EXAMPLES: &str = "Examples:
 Numbers begin with the paper:
   NB  nonblocking-rma-epochs: epochs that never block
   IE  intra-epoch-scheduling: the order of transfers within an epoch
-  SR  speculative-rendezvous: the thesis, chapters 3 and 4";
+  SR  speculative-rendezvous: the thesis, chapters 3 and 4
+  SI  smartinterrupts: arrival orders of a message, 3.1";
 
 fn main() -> ExitCode {
     match run(&Cli::parse()) {

@@ -12,7 +12,7 @@ body{margin:2em auto;max-width:1200px;padding:0 1em;background:var(--paper);colo
 h1{font-size:1.6em}h2{margin-top:2.5em;border-bottom:1px solid var(--line)}h3{margin:2em 0 .3em}h4{margin:0;min-height:1.5em;font-size:.95em;font-weight:600}\
 a{color:inherit}table{border-collapse:collapse;font-variant-numeric:tabular-nums}td,th{padding:.1em 1em .1em 0;text-align:left;vertical-align:top}\
 td.n,th.n{text-align:right}th{font-weight:600;border-bottom:1px solid var(--line)}.soft{color:var(--soft)}\
-.panels{display:flex;flex-wrap:wrap;gap:1.2em;margin:.8em 0}.panel{width:560px;max-width:100%}.panel svg{max-width:100%;height:auto}\
+.panels{display:flex;flex-wrap:wrap;gap:1.2em;margin:.8em 0}.panel{width:560px;max-width:100%}.panel svg,img{max-width:100%;height:auto}\
 .key{display:flex;flex-wrap:wrap;gap:.1em 1em;font-size:.9em}.key i{display:inline-block;width:.8em;height:.8em;margin-right:.4em;border-radius:2px}\
 ul{margin:.3em 0;padding-left:1.2em}li.good{list-style:\"✓  \"}li.bad{list-style:\"✗  \";color:var(--bad);font-weight:600}li.good::marker{color:var(--good)}\
 details{margin:.3em 0}summary{cursor:pointer;color:var(--soft)}details table{font-size:.85em}";
@@ -76,7 +76,17 @@ impl Page {
         for panel in &figure.panels {
             self.panel(panel)?;
         }
-        self.add(format_args!("</div>\n<ul>"));
+        self.add(format_args!("</div>"));
+        if !figure.drawings.is_empty() {
+            self.add(format_args!("<details><summary>{} timelines</summary>", figure.drawings.len()));
+            for drawing in &figure.drawings {
+                // As an image: its style sheet is its own.
+                let (title, address) = (escape(&drawing.title), data_address(&drawing.svg));
+                self.add(format_args!("<img alt=\"{title}\" src=\"{address}\">"));
+            }
+            self.add(format_args!("</details>"));
+        }
+        self.add(format_args!("<ul>"));
         for relation in &figure.relations {
             self.add(format_args!(
                 "<li class=\"{}\">{} <span class=\"soft\">({})</span></li>",
@@ -134,6 +144,21 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
+/// An SVG document as the address of an image.
+fn data_address(svg: &str) -> String {
+    let mut address = "data:image/svg+xml,".to_owned();
+    for byte in svg.bytes() {
+        match byte {
+            // Neither ends the attribute, nor means something in an address.
+            b' ' | b'!' | b'\'' | b'('..=b';' | b'=' | b'?'..=b'Z' | b'_' | b'a'..=b'z' => {
+                address.push(char::from(byte))
+            }
+            _ => address += &format!("%{byte:02X}"),
+        }
+    }
+    address
+}
+
 /// A name for links.
 fn anchor(id: &str) -> String {
     id.chars()
@@ -144,7 +169,7 @@ fn anchor(id: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::{Comparison, Point};
+    use crate::figure::{Comparison, Drawing, Point};
     use crate::summary::FamilyDrawn;
 
     #[test]
@@ -156,6 +181,8 @@ mod tests {
         figure.says("it holds", [Comparison::near("x", 1.0, 1.0, 1.0)]);
         figure.says("it does not", [Comparison::near("x", 1.0, 2.0, 1.0)]);
         figure.differs("because");
+        let svg = "<svg>100 %\n</svg>".to_owned();
+        figure.drawings.push(Drawing { title: "run".to_owned(), svg });
         let family = FamilyDrawn { title: "family".to_owned(), figures: vec![figure] };
         let html = html(&Reproduction { version: 1, families: vec![family] }).expect("it can be drawn");
         for part in [
@@ -166,6 +193,7 @@ mod tests {
             "<b>Different here.</b> because",
             "<td class=\"n\">1.500</td>",
             "ours [theirs]",
+            "<img alt=\"run\" src=\"data:image/svg+xml,%3Csvg%3E100 %25%0A%3C/svg%3E\">",
         ] {
             assert!(html.contains(part), "{part} is missing: {html}");
         }
