@@ -15,7 +15,9 @@ pub struct Entry {
 /// How many points of its axes a figure has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Points {
-    /// All.
+    /// All, and those of the largest jobs, which take half an hour.
+    Large,
+    /// All that take minutes.
     All,
     /// As many as its relations need: what the tests take.
     Few,

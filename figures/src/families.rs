@@ -14,7 +14,7 @@ pub struct Family {
     pub figures: &'static [Entry],
 }
 
-/// All families, each with its own module. One with whole applications is a further line here.
+/// All families, each with its own module; those of whole applications are in `programs`.
 pub const FAMILIES: &[Family] = &[
     Family {
         name: "NB",

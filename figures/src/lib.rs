@@ -31,6 +31,7 @@ mod families;
 mod figure;
 mod measure;
 mod page;
+mod programs;
 mod rendezvous;
 mod scheduling;
 mod summary;

@@ -26,6 +26,9 @@ struct Cli {
     /// Few points of each axis: as many as the relations need
     #[arg(long)]
     few: bool,
+    /// Applications with up to 2048 ranks, too: half an hour
+    #[arg(long, conflicts_with = "few")]
+    large: bool,
     /// Print the numbers of the figures, and run none
     #[arg(long)]
     list: bool,
@@ -72,7 +75,11 @@ fn run(cli: &Cli) -> Result<ExitCode, String> {
         let list: String = asked().map(|entry| format!("{}\n", entry.id)).collect();
         return print(&list).map(|()| ExitCode::SUCCESS);
     }
-    let points = if cli.few { Points::Few } else { Points::All };
+    let points = match (cli.few, cli.large) {
+        (true, _) => Points::Few,
+        (_, true) => Points::Large,
+        _ => Points::All,
+    };
     // Draws nothing unless standard error is a terminal.
     let bar = ProgressBar::with_draw_target(Some(asked().count() as u64), ProgressDrawTarget::stderr());
     let style = ProgressStyle::with_template("{bar:30} {pos} of {len} figures, {elapsed}: {msg}");

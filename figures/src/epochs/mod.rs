@@ -7,6 +7,7 @@ mod series;
 mod tradeoff;
 
 use crate::entry::Entry;
+use crate::programs;
 
 pub(crate) const FIGURES: &[Entry] = &[
     Entry { id: "NB 1", draw: tradeoff::figure_1 },
@@ -20,6 +21,8 @@ pub(crate) const FIGURES: &[Entry] = &[
     Entry { id: "NB 9", draw: flags::figure_9 },
     Entry { id: "NB 10", draw: flags::figure_10 },
     Entry { id: "NB 11", draw: flags::figure_11 },
+    Entry { id: "NB 12", draw: programs::transactions },
+    Entry { id: "NB 13", draw: programs::lu },
     Entry { id: "NB latency", draw: overlap::latency },
     Entry { id: "NB overlap", draw: overlap::overlap_in_lock_epochs },
 ];

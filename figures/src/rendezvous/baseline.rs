@@ -30,7 +30,7 @@ pub(super) fn figure_3_14(points: Points) -> Result<Figure, FigureError> {
                 Panel::new(&format!("{network} [{in_paper}], {title}"), "bytes", Scale::Sizes, "overlap");
             for (name, protocol) in SERIES {
                 let sizes = match points {
-                    Points::All => SIZES.to_vec(),
+                    Points::All | Points::Large => SIZES.to_vec(),
                     Points::Few => vec![8 << 10, 256 << 10, 1 << 20],
                 };
                 let (mut series, mut large, mut eager) = (Vec::new(), Vec::new(), Vec::new());

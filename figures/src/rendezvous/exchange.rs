@@ -78,7 +78,7 @@ pub(super) fn figure_4_16(points: Points) -> Result<Figure, FigureError> {
          and consuming in between. Communication by computation is varied; without adaptation every receive is announced.",
     );
     let computing = match points {
-        Points::All => COMPUTING_US.to_vec(),
+        Points::All | Points::Large => COMPUTING_US.to_vec(),
         Points::Few => vec![4000, 1000, 400, 300, 210, 120, 40, 8],
     };
     let (mut gains, mut places) = (Vec::new(), Vec::new());
