@@ -4,7 +4,7 @@ use super::state::Window;
 use crate::calls::GrantWord;
 use crate::epoch::{Epoch, Origin, Target};
 use crate::errors::EpochName;
-use crate::kinds::EpochKind;
+use crate::kinds::{EpochKind, Flags};
 use crate::names::RequestId;
 use crate::peers::Counts;
 use crate::rules::EpochRules;
@@ -113,6 +113,11 @@ impl<R: EpochRules> Window<R> {
             let is_granted = || epoch.targets().any(|target| target.rank == self.me && target.is_granted);
             !is_of_mine || epoch.is_closed() || is_granted()
         })
+    }
+
+    /// Its flags.
+    pub fn flags(&self) -> Flags {
+        self.flags
     }
 
     /// How many epochs are deferred.
