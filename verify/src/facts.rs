@@ -1,6 +1,6 @@
 //! Facts about a job that hold in every execution: which ends of which flows a rank may still use.
 
-use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
+use crate::program::{Act, Atomicity, Job, Later, Ordinal, Program, Sought, Start};
 use crate::window_facts::WindowFacts;
 use carrousel_rank::{
     ANNOUNCED_FROM, Call, Communicator, Context, Rank, RankId, Source, Speculation, Transfer, cost, mpi,
@@ -97,7 +97,7 @@ pub(crate) struct RankFacts {
 
 impl Facts {
     /// The facts about a job under protocol `P`.
-    pub(crate) fn new<P: Protocol>(job: &Job) -> Self {
+    pub(crate) fn new<P: Protocol>(job: &Job, atomicity: Atomicity) -> Self {
         let notice = P::NOTICE;
         // Under the other rules a receive acknowledges the RTS that it takes.
         let acknowledges = notice != Notice::FinBehindWrite;
@@ -123,7 +123,7 @@ impl Facts {
         let empty_to_any = empty_to.remove(&None).unwrap_or_default();
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
-        let (windows, release) = (WindowFacts::new(job), P::RELEASE);
+        let (windows, release) = (WindowFacts::new(job, atomicity), P::RELEASE);
         Self { ranks, writes_end_silently, release, may_exceed_window, windows, empty_to_any }
     }
 
@@ -217,7 +217,7 @@ impl RankFacts {
                 // The end of a claim, of which jobs are not reduced.
                 Act::ReceiveClaimed(_) | Act::Discard(_) => {}
                 // `WindowFacts` knows of these.
-                Act::Access(_) | Act::TouchWindow(_) | Act::AwaitOwnLock(_) => {}
+                Act::Access(_) | Act::TouchWindow(_) | Act::AwaitGrants(_) => {}
                 Act::Wait(_) | Act::Probe { .. } | Act::Touch { .. } | Act::Compute(_) | Act::Define(_) => {}
             }
         }

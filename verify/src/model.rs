@@ -7,13 +7,13 @@ pub(crate) use transitions::properties;
 
 use crate::action::{Action, Choice};
 use crate::facts::Facts;
+use crate::grants;
 use crate::later::{self, later_of, sought};
 use crate::network::Message;
-use crate::own_locks::has_own_lock;
-use crate::program::{Act, Job, Ordinal, Program, Start};
+use crate::program::{Act, Atomicity, Job, Ordinal, Program, Start, Synchronization};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Proc, State};
-use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};
+use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, epoch, mpi};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -23,12 +23,18 @@ use std::sync::{Arc, OnceLock};
 pub struct Settings {
     /// Leave out orders that make no difference, and forget past ones that no rank can observe any more.
     pub reduce: bool,
-    /// The weakest MPI: a standard send may be buffered or wait for its receive, and a collective may wait for ranks
-    /// whose data it does not need.
+    /// The weakest MPI: a standard send may be buffered or wait for its receive, a collective may wait for ranks whose
+    /// data it does not need, and the begin of an access epoch for its targets; flags of windows are hints.
     pub portable: bool,
     /// Connections keep order, as real ones do. Rule R1 says that the protocols need it; its ablation switches it
     /// off.
     pub ordered: bool,
+}
+
+impl Settings {
+    pub(crate) fn atomicity(self) -> Atomicity {
+        if self.portable { Atomicity::OfOneKind } else { Atomicity::OfAllKinds }
+    }
 }
 
 impl Default for Settings {
@@ -53,7 +59,7 @@ pub struct Model<P: Protocol> {
 impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
-        let facts: Arc<[Facts]> = jobs.iter().map(Facts::new::<P>).collect();
+        let facts: Arc<[Facts]> = jobs.iter().map(|job| Facts::new::<P>(job, settings.atomicity())).collect();
         let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window() || facts.claims();
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
         let shared = Arc::new(SearchStatus::new(&jobs));
@@ -126,6 +132,10 @@ impl<P: Protocol> Model<P> {
         self.settings.portable
     }
 
+    pub(crate) fn atomicity(&self) -> Atomicity {
+        self.settings.atomicity()
+    }
+
     pub(crate) fn is_finished(&self, state: &State<P>, rank: u16) -> bool {
         self.next_act(state, rank).is_none()
     }
@@ -150,7 +160,9 @@ impl<P: Protocol> Model<P> {
                 }
                 _ => false,
             },
-            Act::AwaitOwnLock(window) => has_own_lock(proc, rank, *window),
+            Act::AwaitGrants(opening) => {
+                !program.synchronization(*opening).is_some_and(|it| grants::lacks_own_lock(proc, rank, it))
+            }
             act => later_of(program, act).is_none() || later::fault(program, proc).is_none(),
         }
     }
@@ -162,10 +174,15 @@ impl<P: Protocol> Model<P> {
         proc.is_over(request) || self.settings.portable && self.may_leave(state, rank, request, start)
     }
 
-    /// Whether MPI lets a rank leave a collective that it has entered, whatever the schedule: as soon as all members
-    /// whose data it needs have entered, and a barrier when all members have (MPI-4.1, 6.1 and 6.14).
+    /// Whether MPI lets a rank leave what the library waits in, whatever the schedule: a collective that it has entered as
+    /// soon as all members whose data it needs have entered, and a barrier when all members have (MPI-4.1, 6.1 and 6.14);
+    /// the close of an access epoch as soon as its own buffers are free.
     fn may_leave(&self, state: &State<P>, rank: u16, request: Ordinal, start: Start) -> bool {
-        let Start::Collective { kind, communicator, root, len } = start else { return false };
+        let (kind, communicator, root, len) = match start {
+            Start::Collective { kind, communicator, root, len } => (kind, communicator, root, len),
+            Start::Synchronize(_) => return self.may_leave_epoch(state, rank, request),
+            _ => return false,
+        };
         let facts = self.facts(state.job);
         let number = facts.rank(rank).number_of(communicator, request);
         let is_there =
@@ -181,23 +198,52 @@ impl<P: Protocol> Model<P> {
         }
     }
 
+    /// Whether MPI lets the close of an access epoch return before the library does: `complete` completes accesses at the
+    /// origin only (MPI-4.1, 12.5.2). What was fetched is there then; what was written may have been buffered, and may be
+    /// on its way long afterwards, even before its target has posted.
+    ///
+    /// No other close may. An `unlock` completes accesses at their targets, too (12.5.3). A `fence` that ends an epoch waits
+    /// for all ranks, since a rank learns only by their fences that it is not accessed any more (12.5.1 lets only a fence
+    /// return earlier of which it is known that it ends no epoch, as here the first one of a window does). What a rank has
+    /// written by then may be on its way to a target whose fence has not returned, but nothing can tell: whatever the
+    /// target's memory is accessed by afterwards belongs to its next epoch, and is ordered behind it.
+    fn may_leave_epoch(&self, state: &State<P>, rank: u16, close: Ordinal) -> bool {
+        let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
+        let is_complete = |it: &Synchronization| matches!(it.call(), epoch::Call::Complete);
+        let mut its = proc.accesses.iter().filter(|access| access.covered_by.contains(&close));
+        program.synchronization(close).is_some_and(is_complete)
+            && its.all(|open| {
+                let access = program.accesses[usize::from(open.access)];
+                open.is_fetched || !access.transfer.kind.reads()
+            })
+    }
+
     /// Whether the next step of a rank returns from a wait that the weakest MPI need not let return: for a message
-    /// without a receive, which MPI may not have buffered, or for a collective that some rank has not entered. Such a
-    /// rank counts as waiting for as long as anything else can happen, and a state in which nothing else can is a
-    /// deadlock.
-    pub(crate) fn counts_on_buffers(&self, state: &State<P>, rank: u16) -> bool {
+    /// without a receive, which MPI may not have buffered, for a collective that some rank has not entered, for a grant, or
+    /// for an access whose target has not granted it. Such a rank counts as waiting for as long as anything else can
+    /// happen, and a state in which nothing else can is a deadlock.
+    pub(crate) fn need_not_return(&self, state: &State<P>, rank: u16) -> bool {
         if !self.settings.portable {
             return false;
         }
-        let Some(Act::Wait(requests)) = self.next_act(state, rank) else { return false };
-        let proc = &state.procs[usize::from(rank)];
+        let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
+        let requests = match self.next_act(state, rank) {
+            Some(Act::Wait(requests)) => requests,
+            Some(Act::AwaitGrants(opening)) => {
+                let ranks = state.procs.len() as u16;
+                let opening = program.synchronization(*opening);
+                return opening.is_some_and(|it| grants::missing(proc, it, ranks).next().is_some());
+            }
+            _ => return false,
+        };
         requests.iter().any(|request| {
             let message = Message { from: rank, send: *request };
             match self.start(state, rank, *request) {
                 Start::Send { to, .. } => proc.is_open(*request) && state.is_unmatched(message, to as u16),
                 // It may wait until all members have entered it (MPI-4.1, 6.14).
                 Start::Collective { .. } => proc.is_open(*request) && self.is_alone_in(state, rank, *request),
-                Start::Receive { .. } | Start::Synchronize(_) | Start::Later(_) => false,
+                Start::Synchronize(_) => !proc.is_over(*request),
+                Start::Receive { .. } | Start::Later(_) => false,
             }
         })
     }

@@ -24,7 +24,7 @@ pub(crate) fn check_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
     if !state.network.is_empty() || state.violations.iter().any(Violation::is_last) {
         return;
     }
-    let goes_on = |me: usize| model.can_step(state, me as u16) && !model.counts_on_buffers(state, me as u16);
+    let goes_on = |me: usize| model.can_step(state, me as u16) && !model.need_not_return(state, me as u16);
     if (0..state.procs.len()).any(goes_on) {
         return;
     }

@@ -3,8 +3,8 @@
 use crate::open_epochs::EpochForm;
 use crate::state::{Proc, State};
 use crate::violation::{Violation, ViolationKind};
-use carrousel_rank::epoch::{EpochKind, Mode};
-use carrousel_rank::{Protocol, RankId, WindowIndex};
+use carrousel_rank::epoch::Mode;
+use carrousel_rank::{Protocol, WindowIndex};
 use carrousel_scenario::Check;
 
 /// A step of `me` may have given it a lock: no other rank may have one that excludes it.
@@ -40,22 +40,6 @@ pub(crate) fn check_not_locked<P: Protocol>(window: u16, state: &mut State<P>, m
         let kind = ViolationKind::ExposedWhileLocked { at: me, holder };
         state.violations.push(Violation { check: Check::EpochUsage, kind });
     }
-}
-
-/// Whether a rank has the lock of its own memory, if it has an epoch open that requests it.
-pub(crate) fn has_own_lock<P: Protocol>(proc: &Proc<P>, rank: u16, window: u16) -> bool {
-    let me = RankId(u32::from(rank));
-    let window = proc.rank.window(WindowIndex(u32::from(window)));
-    let mut epochs = window.into_iter().flat_map(|window| window.epochs());
-    epochs.all(|epoch| {
-        let is_of_mine = match epoch.name().kind {
-            EpochKind::LockAll => true,
-            EpochKind::Lock => epoch.name().target == Some(me),
-            EpochKind::Access | EpochKind::Exposure | EpochKind::Fence => false,
-        };
-        let is_granted = || epoch.targets().any(|target| target.rank == me && target.is_granted);
-        !is_of_mine || epoch.is_closed() || is_granted()
-    })
 }
 
 /// The locks that a rank holds: of whose memory, and how.

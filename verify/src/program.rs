@@ -90,9 +90,9 @@ pub enum Act {
     Access(u16),
     /// The program itself reads or writes its own memory of a window.
     TouchWindow(OwnAccess),
-    /// Wait until the rank has the lock of its own memory in this window, if it has requested that: it may access that memory
-    /// by itself from then on (MPI-4.1, 12.5.3).
-    AwaitOwnLock(u16),
+    /// The end of a blocking call that opens an epoch, the one that this request stands for: it may have to wait until
+    /// targets have granted the access (`grants`).
+    AwaitGrants(Ordinal),
     /// The program itself uses a local buffer.
     Touch {
         /// Which.
@@ -173,15 +173,32 @@ pub struct Access {
     pub buffer: Buffer,
 }
 
+/// Which operations are atomic towards each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomicity {
+    /// All atomics, as this library has it.
+    OfAllKinds,
+    /// Those of one kind, as the weakest MPI has it: concurrent accumulates of the same bytes use the same operation
+    /// unless a window says otherwise (MPI-4.1, 12.2.1, `accumulate_ops`).
+    OfOneKind,
+}
+
+impl Atomicity {
+    fn is_of(self, one: TransferKind, other: TransferKind) -> bool {
+        is_atomic(one) && is_atomic(other) && (self == Self::OfAllKinds || one == other)
+    }
+}
+
 impl Access {
-    /// Whether both can access a common byte of the same rank's memory, and one of them changes it, and not atomically.
-    pub fn conflicts_with(&self, other: &Self) -> bool {
+    /// Whether both can access a common byte of the same rank's memory, and one of them changes it, and not atomically
+    /// towards the other.
+    pub fn conflicts_with(&self, other: &Self, atomicity: Atomicity) -> bool {
         let (this, that) = (self.transfer, other.transfer);
         let is_same = self.window == other.window && this.target == that.target;
         let writes = kind_writes(this.kind) || kind_writes(that.kind);
         is_same
             && writes
-            && !(is_atomic(this.kind) && is_atomic(that.kind))
+            && !atomicity.is_of(this.kind, that.kind)
             && overlap((this.offset, this.len), (that.offset, that.len))
     }
 
@@ -198,7 +215,8 @@ fn kind_writes(kind: TransferKind) -> bool {
     kind != TransferKind::Get
 }
 
-fn is_atomic(kind: TransferKind) -> bool {
+/// Whether it is atomic for each element.
+pub(crate) fn is_atomic(kind: TransferKind) -> bool {
     !matches!(kind, TransferKind::Put | TransferKind::Get)
 }
 
@@ -407,6 +425,14 @@ impl Program {
             | Start::Collective { communicator, .. } => communicator,
             Start::Synchronize(_) => Communicator::WORLD,
             Start::Later(index) => self.later[usize::from(index)].deferred.communicator(),
+        }
+    }
+
+    /// The call on epochs that a request stands for, if it is one.
+    pub(crate) fn synchronization(&self, ordinal: Ordinal) -> Option<&Synchronization> {
+        match self.starts.get(usize::from(ordinal))? {
+            Start::Synchronize(index) => self.synchronizations.get(usize::from(*index)),
+            _ => None,
         }
     }
 

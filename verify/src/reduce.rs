@@ -29,6 +29,11 @@
 //!
 //! In jobs with windows an action without conflicts is taken alone, and where there is none, all are taken.
 //!
+//! Under the weakest MPI a call on a window may return where the library waits. Such a step is never taken alone, as a wait
+//! that counts on buffers is not, so that every state in which only such steps are left is met. It can only stop being
+//! such a step, by a grant or an arrival, and it changes nothing but the place of its rank in its program. Accesses whose
+//! close has returned before they were over count as to come until they are ([`Proc::left`](crate::state::Proc)).
+//!
 //! Everything else commutes: posting a receive with the arrival of a message (the match is the same),
 //! waiting, and arrivals of different flows. So does all that happens in a collective: its messages name their
 //! source, are received in the order in which they were sent and are never announced, so that each member comes
@@ -101,7 +106,7 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     let mut seeds: Vec<Node> = state.network.heads().map(|(channel, _)| view.end_of(*channel)).collect();
     let (waits, steps): (Vec<u16>, Vec<u16>) = (0..state.procs.len() as u16)
         .filter(|rank| model.can_step(state, *rank))
-        .partition(|rank| model.counts_on_buffers(state, *rank));
+        .partition(|rank| model.need_not_return(state, *rank));
     seeds.extend(steps.into_iter().map(Node::Step));
     if seeds.is_empty() {
         // Only steps that count on buffers are possible. That the execution may end here has been checked; if it goes
@@ -234,7 +239,7 @@ impl<P: Protocol> View<'_, P> {
             _ if context.is_collective() => Node::Collective(at),
             ChannelKind::Back | ChannelKind::Written => Node::SendEnd(at, peer),
             ChannelKind::Forward | ChannelKind::Read(_) => self.receive_end(at, peer),
-            // Jobs with windows are not reduced.
+            // In jobs with windows no larger set is looked for.
             ChannelKind::Lane(_) | ChannelKind::Fetch(_) | ChannelKind::Moved(_) | ChannelKind::Grants(_) => {
                 Node::Step(at)
             }
@@ -263,7 +268,7 @@ impl<P: Protocol> View<'_, P> {
         for rank in 0..self.ranks() {
             if self.model.can_step(self.state, rank)
                 && self.conflict_of_step(rank).is_none()
-                && !self.model.counts_on_buffers(self.state, rank)
+                && !self.model.need_not_return(self.state, rank)
             {
                 self.model.steps(self.state, rank, actions);
                 return true;
@@ -297,7 +302,7 @@ impl<P: Protocol> View<'_, P> {
             | Act::Probe { .. }
             | Act::Touch { .. }
             | Act::Access(_)
-            | Act::AwaitOwnLock(_)
+            | Act::AwaitGrants(_)
             | Act::Compute(_)
             | Act::Define(_) => None,
             Act::Test(request)

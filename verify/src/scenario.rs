@@ -1,5 +1,6 @@
 //! From a scenario to a job: statements become acts, names become ordinals.
 
+use crate::hints::{self, SET_MAX};
 use crate::later::later_of;
 use crate::program::{
     Access, Act, Buffer, Job, Later, Ordinal, Program, Sought, Start, Synchronization, number_of,
@@ -20,14 +21,6 @@ const PEERS_MAX: u64 = 1 << 22;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JobError {
-    /// A statement on a window under the weakest MPI, of which the checker knows messages and collectives only.
-    #[error("`{statement}` cannot be explored under every MPI yet: leave out `--portable`")]
-    Statement {
-        /// Its line.
-        line: u32,
-        /// Its keyword.
-        statement: &'static str,
-    },
     /// More communicators than the library has numbers for.
     #[error("more communicators than {}, which is the most that a rank may have", Communicator::MAX)]
     TooManyCommunicators {
@@ -60,6 +53,14 @@ pub enum JobError {
         /// How many windows.
         windows: usize,
     },
+    /// More flags of windows than can be taken for hints: each may be used or ignored.
+    #[error(
+        "{set} flags of windows are too many to explore under every MPI, which may use each or not: at most {SET_MAX}"
+    )]
+    TooManyFlags {
+        /// How many are set.
+        set: usize,
+    },
     /// More ranks than the checker has numbers for.
     #[error("{ranks} ranks are too many to explore: at most {}", u16::MAX)]
     TooManyRanks {
@@ -71,7 +72,7 @@ pub enum JobError {
 impl From<ProgramError> for JobError {
     fn from(error: ProgramError) -> Self {
         match error {
-            ProgramError::Window { line, statement } => Self::Statement { line, statement },
+            ProgramError::Window { .. } => unreachable!("only drivers without windows refuse them"),
             ProgramError::TooManyCommunicators { line } => Self::TooManyCommunicators { line },
             ProgramError::TooManyBytes { line, statement, ranks, .. } => {
                 Self::TooManyBytes { line, statement, ranks }
@@ -84,9 +85,7 @@ impl JobError {
     /// The line that it is about.
     pub fn line(&self) -> Option<u32> {
         match self {
-            Self::Statement { line, .. }
-            | Self::TooManyCommunicators { line }
-            | Self::TooManyBytes { line, .. } => Some(*line),
+            Self::TooManyCommunicators { line } | Self::TooManyBytes { line, .. } => Some(*line),
             _ => None,
         }
     }
@@ -116,13 +115,10 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     for (rank, source) in (0..).zip(programs(scenario)?) {
         let program = match compiled.get(&Arc::as_ptr(&source)) {
             Some(program) => Arc::clone(program),
-            None => Arc::new(compile(&source).ok_or(JobError::TooLong { rank })?),
+            None => Arc::new(compile(&source, portable).ok_or(JobError::TooLong { rank })?),
         };
         compiled.insert(Arc::as_ptr(&source), Arc::clone(&program));
         ranks.push(program);
-    }
-    if portable && !scenario.windows.is_empty() {
-        check_no_windows(scenario)?;
     }
     // Windows that no statement is about need no memory.
     let are_used = check_no_windows(scenario).is_err();
@@ -131,14 +127,28 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     if counted > PEERS_MAX {
         return Err(JobError::TooManyPeers { ranks: scenario.ranks, windows: windows.len() });
     }
+    let set = hints::count(windows.iter().map(|window| window.flags));
+    if portable && set > SET_MAX {
+        return Err(JobError::TooManyFlags { set });
+    }
     Ok(Job { ranks, options, windows })
+}
+
+/// Whether the blocking form of a call may have to wait for grants: that of a lock for the lock of its rank's own memory,
+/// and under the weakest MPI a start, too.
+fn may_await_grants(call: &EpochCall<'_>, portable: bool) -> bool {
+    match call {
+        EpochCall::Lock { .. } | EpochCall::LockAll => true,
+        EpochCall::Start(_) => portable,
+        _ => false,
+    }
 }
 
 /// By step: the names that stand for a message from then on, and the receives that they name; probes have no request.
 type Known = HashMap<u16, Vec<(Option<Ordinal>, RequestId)>>;
 
 /// A program in the checker's numbers; `None` if it has more requests, steps or buffers than there are numbers.
-fn compile(source: &meaning::Program) -> Option<Program> {
+fn compile(source: &meaning::Program, portable: bool) -> Option<Program> {
     let groups = source.groups().iter().filter(|group| group.communicator != Communicator::WORLD);
     let mut program = Program { groups: groups.cloned().collect(), ..Program::default() };
     let mut known = Known::new();
@@ -184,9 +194,9 @@ fn compile(source: &meaning::Program) -> Option<Program> {
             Action::Synchronize(call) => {
                 let at = program.synchronizations.len() as u16;
                 program.synchronizations.push(Synchronization::new(&call));
-                program.start(line, Start::Synchronize(at));
-                if call.blocking && matches!(call.call, EpochCall::Lock { .. } | EpochCall::LockAll) {
-                    program.act(line, Act::AwaitOwnLock(call.window.0 as u16));
+                let request = program.start(line, Start::Synchronize(at));
+                if call.blocking && may_await_grants(&call.call, portable) {
+                    program.act(line, Act::AwaitGrants(request));
                 }
                 if call.blocking && !call.is_born_complete() {
                     wait(&mut program, &mut known, source, line, statement.requests());
@@ -278,6 +288,28 @@ mod tests {
             |text: &str| job(&carrousel_scenario::load("f", text.as_bytes()).expect("it is right"), false);
         assert_eq!(job(&text("fence w")), Err(JobError::TooManyPeers { ranks: 4096, windows: 1 }));
         assert!(job(&text("barrier")).is_ok(), "a window that nobody uses takes none");
+    }
+
+    #[test]
+    fn more_hints_than_can_be_taken_in_every_way_are_refused() {
+        let flags = [
+            "access_after_access",
+            "access_after_exposure",
+            "exposure_after_exposure",
+            "exposure_after_access",
+        ];
+        let text = |windows: &[&str]| {
+            let declared: String = windows.iter().map(|window| format!("window {window} 8\n")).collect();
+            let set =
+                windows.iter().flat_map(|window| flags.map(|flag| format!("option {window}.{flag} on\n")));
+            format!("ranks 2\n{declared}{}rank *\n  fence v\n", set.collect::<String>())
+        };
+        let job = |text: &str, portable| {
+            job(&carrousel_scenario::load("f", text.as_bytes()).expect("it is right"), portable)
+        };
+        assert!(job(&text(&["v", "w"]), true).is_ok());
+        assert_eq!(job(&text(&["v", "w", "x"]), true), Err(JobError::TooManyFlags { set: 12 }));
+        assert!(job(&text(&["v", "w", "x"]), false).is_ok(), "by default a flag is no hint");
     }
 
     /// Whether what the first statement starts uses the buffer that the second one writes.

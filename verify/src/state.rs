@@ -92,6 +92,9 @@ pub struct Proc<P: Protocol> {
     pub epochs: SmallVec<[OpenEpoch; 1]>,
     /// The accesses whose local buffers are the library's.
     pub accesses: SmallVec<[OpenAccess; 1]>,
+    /// Closes of access epochs that the program has got back before the library has completed them, as the weakest MPI
+    /// may let it: nothing is known of when their accesses are over.
+    pub left: SmallVec<[Handle; 1]>,
     /// The message of each name, as long as a statement may ask for it.
     pub received: SmallVec<[(RequestId, Received); 1]>,
 }
@@ -131,6 +134,24 @@ impl<P: Protocol> Proc<P> {
     /// Whether `ordinal` is released, or the library says that it is complete.
     pub fn is_over(&self, ordinal: Ordinal) -> bool {
         self.open.iter().find(|open| open.ordinal == ordinal).is_none_or(|open| self.is_complete(open))
+    }
+
+    /// Releases what the program has got back early and the library has completed meanwhile.
+    pub(crate) fn release_what_is_over(&mut self) {
+        let rank = &mut self.rank;
+        self.left.retain(|close| {
+            let is_over = rank.is_complete(*close);
+            if is_over {
+                let released = rank.release(*close);
+                debug_assert!(matches!(released, Ok(Some(_))), "it is complete");
+            }
+            !is_over
+        });
+    }
+
+    /// Whether it has called accesses that are not known to be complete.
+    pub(crate) fn has_accesses(&self) -> bool {
+        !self.accesses.is_empty() || !self.left.is_empty()
     }
 
     /// Whether the library says that an open request is complete.

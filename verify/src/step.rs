@@ -8,13 +8,13 @@ use crate::action::{Action, Choice};
 use crate::context::StepContext;
 use crate::later::sought;
 use crate::model::Model;
-use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network, Reading};
+use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Reading};
 use crate::oracle::{Expectation, check_end};
 use crate::outputs::Outputs;
 use crate::own_locks::{check_exclusion, check_not_locked};
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
-use crate::state::{Hashed, Open, Proc, State};
+use crate::state::{Open, Proc, State};
 use crate::violation::ViolationKind;
 use crate::windows::exposes_next;
 use carrousel_rank::epoch;
@@ -45,6 +45,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
             Action::Overtake { channel, place } => context.land(proc, channel, place),
             Action::Announce { receive, .. } => context.announce(proc, receive),
         }
+        proc.release_what_is_over();
         if model.is_reducing() {
             model.forget_arrival_order(state.job, me, proc);
         }
@@ -57,35 +58,6 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     next.forget_what_is_over();
     check_end(model, &mut next);
     next
-}
-
-/// The state in which a job begins.
-pub(crate) fn initial<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
-    let programs = &model.jobs()[job as usize];
-    let ranks = carrousel_rank::Job { ranks: programs.ranks.len() as u32 };
-    let procs = (0..ranks.ranks)
-        .map(|me| {
-            let mut rank = carrousel_rank::Rank::new(RankId(me), &ranks, &programs.options);
-            for window in &programs.windows {
-                rank.create_window(window.flags);
-            }
-            Hashed::new(Proc {
-                pc: 0,
-                rank,
-                open: SmallVec::new(),
-                waiting: SmallVec::new(),
-                arrived: SmallVec::new(),
-                kept: SmallVec::new(),
-                epochs: SmallVec::new(),
-                accesses: SmallVec::new(),
-                received: SmallVec::new(),
-            })
-        })
-        .collect();
-    let mut state =
-        State { job, procs, network: Network::default(), begun: Vec::new(), violations: SmallVec::new() };
-    check_end(model, &mut state);
-    state
 }
 
 impl<P: Protocol> StepContext<'_, P> {
@@ -112,7 +84,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     proc.learn(*name, program.received(communicator, envelope.source, envelope.tag));
                 }
             }
-            Act::Compute(_) | Act::AwaitOwnLock(_) => {}
+            Act::Compute(_) | Act::AwaitGrants(_) => {}
             Act::Define(communicator) => self.define(proc, program, *communicator),
             Act::Claim(ordinal) => self.claim(proc, *ordinal),
             Act::ReceiveClaimed(ordinal) => self.receive_claimed(proc, *ordinal),
@@ -492,11 +464,15 @@ impl<P: Protocol> StepContext<'_, P> {
 }
 
 /// Releases a request that is complete, unless it is released already. The name of a receive stands for its message
-/// from now on.
+/// from now on. The close of an epoch, which the weakest MPI gives back earlier, is released when it is complete.
 fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal) {
     proc.accesses.retain(|access| !access.covered_by.contains(&ordinal));
     if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
         let Some(handle) = proc.open.remove(at).handle else { return };
+        if matches!(program.starts[usize::from(ordinal)], Start::Synchronize(_)) {
+            proc.left.push(handle);
+            return;
+        }
         let released = proc.rank.release(handle);
         debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
         if let (Some(name), Ok(Some(status))) = (program.keeps.get(&ordinal), released)

@@ -2,7 +2,7 @@
 //! matters.
 
 use crate::network::{Channel, ChannelKind, InFlight};
-use crate::program::{Access, Act, Job, Program, Start};
+use crate::program::{Access, Act, Atomicity, Job, Program, Start};
 use crate::state::State;
 use crate::violation::ViolationKind;
 use carrousel_program::OwnAccess;
@@ -51,7 +51,7 @@ type Made = (u16, u16, Touch);
 
 impl WindowFacts {
     /// The facts about a job.
-    pub(crate) fn new(job: &Job) -> Self {
+    pub(crate) fn new(job: &Job, atomicity: Atomicity) -> Self {
         if job.windows.is_empty() {
             return Self::default();
         }
@@ -71,7 +71,7 @@ impl WindowFacts {
             last_exclusive: vec![BTreeMap::new(); ranks],
         };
         for (target, made) in accesses(job) {
-            facts.compare(target, &made);
+            facts.compare(target, &made, atomicity);
         }
         let mut is_exposed = vec![false; job.windows.len()];
         let mut is_locked = vec![false; job.windows.len()];
@@ -104,7 +104,7 @@ impl WindowFacts {
     }
 
     /// Compares all accesses to the memory of one rank.
-    fn compare(&mut self, target: u16, made: &[Made]) {
+    fn compare(&mut self, target: u16, made: &[Made], atomicity: Atomicity) {
         let last_of = |conflicting: &mut dyn Iterator<Item = &Made>| -> LastSteps {
             let mut last: BTreeMap<u16, u16> = BTreeMap::new();
             for (rank, pc, _) in conflicting {
@@ -118,7 +118,7 @@ impl WindowFacts {
             let last = any.clone().unwrap_or_else(|| {
                 let others =
                     made.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| other);
-                last_of(&mut others.filter(|other| conflict(target, &one.2, &other.2)))
+                last_of(&mut others.filter(|other| conflict(target, &one.2, &other.2, atomicity)))
             });
             match one {
                 (rank, _, Touch::Access(index, _)) => {
@@ -200,7 +200,7 @@ fn is_before<P: Protocol>(state: &State<P>, rank: u16, last: u16) -> bool {
 
 /// Whether a rank has called accesses that are not known to be complete: they may be waiting for a grant.
 fn has_accesses<P: Protocol>(state: &State<P>, rank: u16) -> bool {
-    !state.procs[usize::from(rank)].accesses.is_empty()
+    state.procs[usize::from(rank)].has_accesses()
 }
 
 /// By window and target: all accesses.
@@ -222,9 +222,9 @@ fn accesses(job: &Job) -> BTreeMap<u16, Vec<Made>> {
     by_target
 }
 
-fn conflict(target: u16, one: &Touch, other: &Touch) -> bool {
+fn conflict(target: u16, one: &Touch, other: &Touch, atomicity: Atomicity) -> bool {
     match (one, other) {
-        (Touch::Access(_, one), Touch::Access(_, other)) => one.conflicts_with(other),
+        (Touch::Access(_, one), Touch::Access(_, other)) => one.conflicts_with(other, atomicity),
         (Touch::Access(_, access), Touch::Own(own)) | (Touch::Own(own), Touch::Access(_, access)) => {
             access.conflicts_with_own(target, own)
         }

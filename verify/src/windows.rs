@@ -34,8 +34,13 @@ impl<P: Protocol> StepContext<'_, P> {
         }
         let target = access.transfer.target.0 as u16;
         if let Some(form) = use_epoch(proc, access.window, target) {
-            let open = OpenAccess { access: index, form, is_closed: false, covered_by: SmallVec::new() };
-            proc.accesses.push(open);
+            proc.accesses.push(OpenAccess {
+                access: index,
+                form,
+                is_closed: false,
+                is_fetched: false,
+                covered_by: SmallVec::new(),
+            });
         }
         self.perform(proc, outputs, None, Expectation::Nothing);
     }
@@ -131,10 +136,12 @@ impl<P: Protocol> StepContext<'_, P> {
                 self.state.network.launch(back, InFlight::Moved(moving.operation));
                 return;
             }
-            (InFlight::Transfer(Moving { operation, .. }), ChannelKind::Fetch(window))
-            | (InFlight::Moved(operation), ChannelKind::Moved(window)) => {
+            (InFlight::Transfer(Moving { operation, access }), ChannelKind::Fetch(window)) => {
+                let fetched = proc.accesses.iter_mut().find(|open| open.access == access);
+                fetched.into_iter().for_each(|open| open.is_fetched = self.model.is_portable());
                 (window, Event::Complete(operation))
             }
+            (InFlight::Moved(operation), ChannelKind::Moved(window)) => (window, Event::Complete(operation)),
             (InFlight::OfEpoch { packet, .. }, ChannelKind::Lane(window)) => {
                 (window, Event::Packet { from, packet })
             }
@@ -164,7 +171,7 @@ impl<P: Protocol> StepContext<'_, P> {
         let this = &self.model.program(job, me).accesses[usize::from(access)];
         let racing = self.state.network.transfers(window, target).find(|(origin, moving)| {
             let other = &self.model.program(job, *origin).accesses[usize::from(moving.access)];
-            this.conflicts_with(other)
+            this.conflicts_with(other, self.model.atomicity())
         });
         if let Some((origin, moving)) = racing {
             let (first, second) = ((origin, moving.access), (me, Some(access)));

@@ -2,6 +2,7 @@
 
 use super::diagnosis::{Diagnoser, Diagnosis};
 use crate::open_epochs::{EpochForm, OpenEpoch};
+use crate::program::is_atomic;
 
 impl Diagnoser<'_> {
     pub(super) fn epoch_usage(&self, at: u16, error: &str) -> Diagnosis {
@@ -81,11 +82,23 @@ impl Diagnoser<'_> {
         };
         let mut ranks = vec![at, first.0, second.0];
         ranks.dedup();
+        let kind = |rank: u16, access: u16| {
+            let access = self.names.program(rank)?.accesses.get(usize::from(access))?;
+            Some(access.transfer.kind)
+        };
+        let (this, that) = (kind(first.0, first.1), second.1.and_then(|access| kind(second.0, access)));
+        let why = match this.zip(that) {
+            Some((this, that)) if is_atomic(this) && is_atomic(that) => {
+                "Nothing orders them, and operations of different kinds are not atomic towards each other unless the \
+                 window says so: what stays there is undefined (MPI-4.1, 12.2.1, accumulate_ops)."
+            }
+            _ => {
+                "Nothing orders them, and one of them writes, and not atomically: what is read or stays there is \
+                 undefined (MPI-4.1, 12.7)."
+            }
+        };
         Diagnosis {
-            summary: format!(
-                "Two accesses to the same memory of rank {at} race: {one} and {other}. Nothing orders them, and one of \
-                 them writes, and not atomically: what is read or stays there is undefined (MPI-4.1, 12.7)."
-            ),
+            summary: format!("Two accesses to the same memory of rank {at} race: {one} and {other}. {why}"),
             here: format!("races with {}", self.names.access_of(first.0, first.1)),
             ranks,
         }

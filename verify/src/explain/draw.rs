@@ -190,7 +190,7 @@ impl Pen<'_> {
         let outcome = match (self.names.act(step.at, pc), choice) {
             (Some(Act::Test(_)), Choice::Fail) => ", not yet",
             (Some(Act::Test(_)), _) => ", done",
-            (Some(Act::Wait(_)), _) => " returns",
+            (Some(Act::Wait(_) | Act::AwaitGrants(_)), _) => " returns",
             (Some(Act::Start(_)), Choice::Decline) => ", declines",
             _ => "",
         };

@@ -138,7 +138,7 @@ impl Narrator<'_> {
             | Act::Compute(_)
             | Act::Touch { .. }
             | Act::TouchWindow(_)
-            | Act::AwaitOwnLock(_)
+            | Act::AwaitGrants(_)
             | Act::Define(_) => None,
         }
     }

@@ -63,6 +63,11 @@ pub fn explain<P: Protocol>(
     let mut summary =
         deadlock.as_ref().map_or(diagnosis.summary.clone(), |deadlock| deadlock.summary(&names));
 
+    let last = path.steps.last().map(|(state, _)| state);
+    if let Some(flags) = last.and_then(|state| of_windows::ignored_flags(&names, job, state)) {
+        summary.push(' ');
+        summary.push_str(&flags);
+    }
     let mut keep = match &deadlock {
         Some(deadlock) => {
             let mut ranks = deadlock.ranks();

@@ -80,6 +80,11 @@ impl<'a> Names<'a> {
         Some(self.job.options.eager_threshold).filter(|bytes| *bytes != u64::MAX)
     }
 
+    /// Whether the job is explored under the weakest MPI.
+    pub(super) fn is_portable(&self) -> bool {
+        self.eager_threshold().is_none()
+    }
+
     /// The room for eager messages to one rank without a receive, in bytes.
     pub(super) fn eager_window(&self) -> u64 {
         self.job.options.eager_window
@@ -287,7 +292,10 @@ impl<'a> Names<'a> {
             Act::Discard(ordinal) => format!("discard {}", self.short(rank, *ordinal)),
             Act::Cancel(ordinal) => format!("cancel {}", self.short(rank, *ordinal)),
             Act::Access(access) => self.access(rank, *access),
-            Act::AwaitOwnLock(window) => format!("lock {window}"),
+            Act::AwaitGrants(opening) => {
+                let call = self.synchronization(rank, *opening);
+                call.map_or_else(String::new, |(window, call)| format!("{} {window}", call_name(call)))
+            }
             Act::TouchWindow(own) => {
                 let verb = if own.write { "store" } else { "load" };
                 format!("{verb} {} at {} size {}", own.window.0, own.offset, units::size(own.len))

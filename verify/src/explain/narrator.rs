@@ -72,7 +72,7 @@ impl Narrator<'_> {
                     deeds.push("begins".to_owned());
                 }
             }
-            Some(Act::Wait(_) | Act::AwaitOwnLock(_)) => deeds.push("returns".to_owned()),
+            Some(Act::Wait(_) | Act::AwaitGrants(_)) => deeds.push("returns".to_owned()),
             Some(Act::Test(_)) => {
                 deeds.push(if choice == Choice::Fail { "says `not yet`" } else { "succeeds" }.to_owned());
             }

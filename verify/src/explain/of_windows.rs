@@ -1,11 +1,13 @@
 //! The words for windows in explanations: accesses, what is in flight, and the reasons for which an epoch waits.
 
 use super::execution::Sent;
-use super::names::{Names, ranks};
+use super::names::{Names, list, ranks};
+use crate::grants;
 use crate::network::{InFlight, Moving};
-use crate::program::{Act, Ordinal, Start};
+use crate::program::{Act, Job, Ordinal, Start};
 use crate::state::{Proc, State};
-use carrousel_rank::epoch::{Call, GrantWord, Mode, Packet, TransferKind};
+use carrousel_program::WindowLayout;
+use carrousel_rank::epoch::{Call, Flags, GrantWord, Mode, Packet, TransferKind};
 use carrousel_rank::{Protocol, RankId, WindowIndex};
 
 impl Names<'_> {
@@ -57,6 +59,33 @@ impl Names<'_> {
             None => format!("window {window}"),
         }
     }
+}
+
+/// A sentence about the flags of windows that this execution ignores, if there are any: the weakest MPI may.
+pub(super) fn ignored_flags<P: Protocol>(names: &Names<'_>, job: &Job, state: &State<P>) -> Option<String> {
+    let proc = state.procs.first()?;
+    let of = |(at, layout): (u16, &WindowLayout)| {
+        let taken = proc.rank.window(WindowIndex(u32::from(at)))?.flags();
+        let (set, taken) = (named(layout.flags), named(taken));
+        let ignored = set.into_iter().zip(taken).filter(|(set, taken)| set.1 && !taken.1);
+        let flags: Vec<String> = ignored.map(|((name, _), _)| format!("`{name}`")).collect();
+        (!flags.is_empty()).then(|| format!("{} of {}", list(&flags), names.window(at)))
+    };
+    let all: Vec<String> = (0..).zip(&job.windows).filter_map(of).collect();
+    let (s, verb) = if all.len() == 1 && !all[0].contains(" and ") { ("", "is") } else { ("s", "are") };
+    (!all.is_empty()).then(|| {
+        format!("Here the flag{s} {} {verb} ignored, as an MPI may do: flags are hints.", list(&all))
+    })
+}
+
+/// Each flag by its name in the language.
+fn named(flags: Flags) -> [(&'static str, bool); 4] {
+    [
+        ("access_after_access", flags.access_after_access),
+        ("access_after_exposure", flags.access_after_exposure),
+        ("exposure_after_exposure", flags.exposure_after_exposure),
+        ("exposure_after_access", flags.exposure_after_access),
+    ]
 }
 
 /// As the language calls it.
@@ -148,10 +177,7 @@ pub(super) fn reason<P: Protocol>(
     }
     for host in locks {
         let holders = holders(state, window, host, rank);
-        match holders.as_slice() {
-            [] => parts.push(format!("for the lock of rank {host} in {name}")),
-            some => parts.push(format!("for the lock of rank {host} in {name}, which {} holds", ranks(some))),
-        }
+        parts.push(lock_of(&name, (rank, host), &holders));
         waits_for.extend(holders);
     }
     if parts.is_empty() {
@@ -165,20 +191,67 @@ pub(super) fn reason<P: Protocol>(
     Some((parts.join(", and "), waits_for))
 }
 
-/// Why a rank waits for the lock of its own memory, and the ranks that it waits for.
-pub(super) fn own_lock<P: Protocol>(
+/// What the end of a blocking call waits for that opens an epoch, and the ranks that it waits for.
+pub(super) fn grants<P: Protocol>(
     names: &Names<'_>,
     state: &State<P>,
-    rank: u16,
-    window: u16,
-) -> (String, Vec<u16>) {
-    let holders = holders(state, window, rank, rank);
-    let name = names.window(window);
-    let text = match holders.as_slice() {
-        [] => format!("for the lock of its own memory in {name}"),
-        some => format!("for the lock of its own memory in {name}, which {} holds", ranks(some)),
-    };
-    (text, holders)
+    proc: &Proc<P>,
+    (rank, opening): (u16, Ordinal),
+) -> Option<(String, Vec<u16>)> {
+    let opening = names.program(rank)?.synchronization(opening)?;
+    let name = names.window(opening.window);
+    let missing: Vec<u16> = grants::missing(proc, opening, names.ranks()).collect();
+    if matches!(opening.call(), Call::Start(_)) {
+        return Some((format!("for {} to expose memory of {name} to it (post)", ranks(&missing)), missing));
+    }
+    // The lock of its own memory is the one that it has to wait for.
+    let own: Vec<u16> = missing.iter().copied().filter(|host| *host == rank).collect();
+    let hosts = if own.is_empty() { missing } else { own };
+    let (mut parts, mut waits_for) = (Vec::new(), Vec::new());
+    for host in hosts {
+        let holders = holders(state, opening.window, host, rank);
+        parts.push(lock_of(&name, (rank, host), &holders));
+        waits_for.extend(holders);
+    }
+    Some((parts.join(", and "), waits_for))
+}
+
+/// The rule by which the call of a request waits.
+pub(super) fn rule(names: &Names<'_>, rank: u16, request: Ordinal) -> &'static str {
+    let own = RankId(u32::from(rank));
+    match names.synchronization(rank, request).map(|(_, call)| call) {
+        Some(Call::Start(_)) => {
+            "MPI lets a start wait until each of its targets has posted, or return at once (MPI-4.1, 12.5.2)."
+        }
+        Some(Call::Lock { target, .. }) if target != own => {
+            "MPI lets a lock wait until it is granted, or return at once (MPI-4.1, 12.5.3)."
+        }
+        Some(Call::LockAll) if names.is_portable() => {
+            "MPI lets a lock_all wait until all ranks have granted it, or return at once (MPI-4.1, 12.5.3)."
+        }
+        Some(Call::Lock { .. } | Call::LockAll) => {
+            "A lock of a rank's own memory is held when its call returns, because the program may access that memory by \
+             itself from then on (MPI-4.1, 12.5.3)."
+        }
+        Some(Call::Complete) if names.is_portable() => {
+            "MPI lets a complete wait until each of its targets has posted (MPI-4.1, 12.5.2)."
+        }
+        _ => {
+            "The close of an epoch, and a flush, are complete when all operations are, so not before every target has \
+             granted the access; an exposure ends when every origin has completed its access, and a fence when every \
+             rank has called it (MPI-4.1, 12.5)."
+        }
+    }
+}
+
+/// `for the lock of rank 1 in window `w`, which rank 0 holds`.
+fn lock_of(window: &str, (rank, host): (u16, u16), holders: &[u16]) -> String {
+    let whose = if rank == host { "its own memory".to_owned() } else { format!("rank {host}") };
+    let verb = if holders.len() == 1 { "holds" } else { "hold" };
+    match holders {
+        [] => format!("for the lock of {whose} in {window}"),
+        some => format!("for the lock of {whose} in {window}, which {} {verb}", ranks(some)),
+    }
 }
 
 /// The other ranks that hold the lock of a rank's memory.

@@ -6,6 +6,7 @@ mod waiting;
 
 use super::execution::Execution;
 use super::names::{Names, bytes, ranks};
+use super::of_windows;
 use crate::cycle;
 use crate::explore::Path;
 use crate::network::Message;
@@ -195,12 +196,7 @@ fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
             ),
             None => "MPI lets a standard send of any size wait for its receive (MPI-4.1, 3.4).".to_owned(),
         },
-        Start::Synchronize(_) => {
-            "The close of an epoch, and a flush, are complete when all operations are, so not before every target has \
-             granted the access; an exposure ends when every origin has completed its access, and a fence when every \
-             rank has called it (MPI-4.1, 12.5)."
-                .to_owned()
-        }
+        Start::Synchronize(_) => of_windows::rule(names, waiting.rank, request).to_owned(),
         Start::Later(_) => return None,
         Start::Receive { .. } => {
             "A receive is complete only when it has a message of its source and tag (MPI-4.1, 3.2.4)."

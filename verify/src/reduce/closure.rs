@@ -225,7 +225,7 @@ impl<P: Protocol> View<'_, P> {
                 | Act::TouchWindow(_)
                 | Act::Compute(_)
                 | Act::Define(_)
-                | Act::AwaitOwnLock(_) => {}
+                | Act::AwaitGrants(_) => {}
             }
         }
         found.unwrap_or(Node::Step(rank))

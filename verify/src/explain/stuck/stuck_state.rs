@@ -92,8 +92,10 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                 let why = self.names.fault(rank).unwrap_or_default();
                 vec![Reason::new(format!("forever: {why}"), "out of range")]
             }
-            Act::AwaitOwnLock(window) => {
-                let (text, waits_for) = of_windows::own_lock(self.names, self.state, rank, *window);
+            Act::AwaitGrants(opening) => {
+                let told = of_windows::grants(self.names, self.state, proc, (rank, *opening));
+                let (text, waits_for) = told.unwrap_or_else(|| ("for its epoch".to_owned(), Vec::new()));
+                request = Some(*opening);
                 edges.own.extend(waits_for.into_iter().filter(|other| !self.is_finished(*other)));
                 vec![Reason::new(text, "epoch")]
             }
