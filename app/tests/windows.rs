@@ -131,7 +131,7 @@ fn atomics_need_no_exclusive_lock() {
             let ticket = epoch.fetch_and_op(AccumulateOp::Sum, 1, 0, 2).await?;
             epoch.raccumulate(AccumulateOp::Max, vec![i64::from(me)], 0, 3).await?.await?;
             let before = epoch.rget_accumulate(AccumulateOp::Or, vec![1 << me], 0, 4).await?;
-            // Whoever comes first.
+            // The first one succeeds.
             let swapped = epoch.compare_and_swap(0, 1 + i64::from(me), 0, 5).await?;
             epoch.iflush_all().await?.await?;
             assert_eq!(before.await?.len(), 1);

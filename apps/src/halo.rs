@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, clap::Args)]
-pub struct Config {
+pub struct HaloConfig {
     /// Cells of each rank
     #[arg(long, default_value_t = 1000)]
     pub cells: usize,
@@ -27,7 +27,7 @@ pub struct Config {
     pub ps_per_cell: u64,
 }
 
-impl Default for Config {
+impl Default for HaloConfig {
     fn default() -> Self {
         Self { cells: 1000, depth: 4, rounds: 20, closing: Closing::Nonblocking, ps_per_cell: 2000 }
     }
@@ -50,9 +50,9 @@ fn steps(mut line: Vec<f64>, steps: usize) -> Vec<f64> {
 ///
 /// # Errors
 /// If a call fails, or the cells are not what one rank alone computes.
-pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
+pub async fn run(world: World, config: HaloConfig) -> Result<u64, AppError> {
     let (me, ranks) = (world.rank() as usize, world.size() as usize);
-    let Config { cells, depth, .. } = config;
+    let HaloConfig { cells, depth, .. } = config;
     let (before, after) = ((me + ranks - 1) % ranks, (me + 1) % ranks);
     let mut neighbours = vec![before as u32, after as u32];
     neighbours.dedup();
@@ -91,7 +91,7 @@ pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
 }
 
 /// Computes the whole ring alone, and compares.
-fn check(me: usize, ranks: usize, config: Config, own: &[f64]) -> Result<(), AppError> {
+fn check(me: usize, ranks: usize, config: HaloConfig, own: &[f64]) -> Result<(), AppError> {
     let all = ranks * config.cells;
     let far = config.rounds * config.depth;
     // The cells that this rank's depend on, around the ring as often as that takes.

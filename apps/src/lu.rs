@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, clap::Args)]
-pub struct Config {
+pub struct LuConfig {
     /// Rows and columns of the matrix
     #[arg(long, default_value_t = 256)]
     pub size: usize,
@@ -25,7 +25,7 @@ pub struct Config {
     pub blank: bool,
 }
 
-impl Default for Config {
+impl Default for LuConfig {
     fn default() -> Self {
         Self { size: 256, closing: Closing::Nonblocking, ps_per_step: 1300, blank: false }
     }
@@ -41,7 +41,7 @@ fn element(row: usize, column: usize, size: usize) -> f64 {
 struct Part {
     me: usize,
     ranks: usize,
-    config: Config,
+    config: LuConfig,
     /// Its rows, first to last: none if they are blank.
     rows: Vec<Vec<f64>>,
 }
@@ -79,7 +79,7 @@ impl Part {
 ///
 /// # Errors
 /// If a call fails, or L times U is not the matrix.
-pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
+pub async fn run(world: World, config: LuConfig) -> Result<u64, AppError> {
     let (me, ranks, size) = (world.rank() as usize, world.size() as usize, config.size);
     let flags = config.closing.flags();
     let window = match config.blank {
@@ -90,7 +90,7 @@ pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
     let row = |row: usize| (0..size).map(|column| element(row, column, size)).collect();
     let rows = rows.step_by(ranks).map(row).collect();
     let mut part = Part { me, ranks, config, rows };
-    // Whoever owns the next row gets this one first.
+    // The owner of the next row gets this one first.
     let others: Vec<u32> = (me + 1..me + ranks).map(|rank| (rank % ranks) as u32).collect();
     let (mut closed, mut exposed) = (None, None);
     world.barrier().await?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
-pub struct Config {
+pub struct RadixConfig {
     /// How many numbers each rank has
     #[arg(long, default_value_t = 4096)]
     pub numbers: usize,
@@ -31,7 +31,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Default for Config {
+impl Default for RadixConfig {
     fn default() -> Self {
         let closing = Closing::Nonblocking;
         Self { numbers: 4096, digit: 8, bits: 32, closing, ps_per_number: 4000, seed: 1 }
@@ -42,7 +42,7 @@ impl Default for Config {
 ///
 /// # Errors
 /// If a call fails, or the numbers are not sorted, or not those of the beginning.
-pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
+pub async fn run(world: World, config: RadixConfig) -> Result<u64, AppError> {
     let (me, ranks, each) = (world.rank(), world.size() as usize, config.numbers);
     let mut seeds = Numbers::of(config.seed, me);
     let mask = u64::MAX >> (64 - config.bits);

@@ -9,7 +9,7 @@ use carrousel_app::{AccumulateOp, LockAllEpoch, World};
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
-pub struct Config {
+pub struct TableConfig {
     /// How many keys each rank inserts
     #[arg(long, default_value_t = 100)]
     pub inserts: u32,
@@ -27,7 +27,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Default for Config {
+impl Default for TableConfig {
     fn default() -> Self {
         Self { inserts: 100, keys: 50, slots: 100, closing: Closing::Nonblocking, seed: 1 }
     }
@@ -45,7 +45,7 @@ fn hash(key: u64, slots: usize) -> usize {
 ///
 /// # Errors
 /// If a call fails, the table is full, or it does not have what was inserted.
-pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
+pub async fn run(world: World, config: TableConfig) -> Result<u64, AppError> {
     let (me, ranks, slots) = (world.rank(), world.size(), config.slots);
     // Keys in the lower half, counts in the upper.
     let window = world.window_with::<u64>(2 * slots, config.closing.flags()).await?;
@@ -91,7 +91,7 @@ async fn claim(
 }
 
 /// Repeats what all ranks have inserted.
-fn check(me: u32, ranks: u32, config: Config, table: &[u64]) -> Result<(), AppError> {
+fn check(me: u32, ranks: u32, config: TableConfig, table: &[u64]) -> Result<(), AppError> {
     let mut expected = std::collections::BTreeMap::new();
     for rank in 0..ranks {
         let mut numbers = Numbers::of(config.seed, rank);

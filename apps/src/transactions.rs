@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
-pub struct Config {
+pub struct TransactionsConfig {
     /// How many updates each rank makes
     #[arg(long, default_value_t = 200)]
     pub transactions: u32,
@@ -29,7 +29,7 @@ pub struct Config {
     pub seed: u64,
 }
 
-impl Default for Config {
+impl Default for TransactionsConfig {
     fn default() -> Self {
         Self { transactions: 200, slots: 64, pending: 64, closing: Closing::Reordered, seed: 1 }
     }
@@ -45,7 +45,7 @@ fn update(numbers: &mut Numbers, ranks: u32, slots: u32) -> (u32, usize, u64) {
 ///
 /// # Errors
 /// If a call fails, or the counters are not what all updates together make of them.
-pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
+pub async fn run(world: World, config: TransactionsConfig) -> Result<u64, AppError> {
     let (me, ranks) = (world.rank(), world.size());
     let window = world.window_with::<u64>(config.slots as usize, config.closing.flags()).await?;
     let mut numbers = Numbers::of(config.seed, me);
@@ -78,7 +78,7 @@ pub async fn run(world: World, config: Config) -> Result<u64, AppError> {
 }
 
 /// Repeats what all ranks have done to this one.
-fn check(me: u32, ranks: u32, config: Config, found: &[u64]) -> Result<(), AppError> {
+fn check(me: u32, ranks: u32, config: TransactionsConfig, found: &[u64]) -> Result<(), AppError> {
     let mut expected = vec![0; config.slots as usize];
     for rank in 0..ranks {
         let mut numbers = Numbers::of(config.seed, rank);

@@ -23,7 +23,7 @@ where
 #[test]
 fn lu_decomposes() {
     for closing in CLOSINGS {
-        let config = lu::Config { size: 61, closing, ..lu::Config::default() };
+        let config = lu::LuConfig { size: 61, closing, ..lu::LuConfig::default() };
         everywhere(&[1, 2, 5, 8], |world| lu::run(world, config));
     }
 }
@@ -31,7 +31,7 @@ fn lu_decomposes() {
 #[test]
 fn radix_sorts() {
     for closing in CLOSINGS {
-        let config = radix::Config { numbers: 300, bits: 20, closing, ..radix::Config::default() };
+        let config = radix::RadixConfig { numbers: 300, bits: 20, closing, ..radix::RadixConfig::default() };
         everywhere(&[1, 2, 7], |world| radix::run(world, config));
     }
 }
@@ -39,7 +39,8 @@ fn radix_sorts() {
 #[test]
 fn no_transaction_is_lost() {
     for closing in CLOSINGS {
-        let config = transactions::Config { transactions: 60, slots: 5, closing, ..Default::default() };
+        let config =
+            transactions::TransactionsConfig { transactions: 60, slots: 5, closing, ..Default::default() };
         everywhere(&[1, 2, 6], |world| transactions::run(world, config));
     }
 }
@@ -47,7 +48,7 @@ fn no_transaction_is_lost() {
 #[test]
 fn the_table_has_what_was_inserted() {
     for closing in CLOSINGS {
-        let config = table::Config { inserts: 40, keys: 9, slots: 10, closing, ..Default::default() };
+        let config = table::TableConfig { inserts: 40, keys: 9, slots: 10, closing, ..Default::default() };
         everywhere(&[1, 2, 6], |world| table::run(world, config));
     }
 }
@@ -55,7 +56,7 @@ fn the_table_has_what_was_inserted() {
 #[test]
 fn the_halo_brings_the_neighbours_cells() {
     for closing in CLOSINGS {
-        let config = halo::Config { cells: 30, depth: 3, rounds: 7, closing, ..Default::default() };
+        let config = halo::HaloConfig { cells: 30, depth: 3, rounds: 7, closing, ..Default::default() };
         everywhere(&[1, 2, 3, 8], |world| halo::run(world, config));
     }
 }

@@ -73,7 +73,8 @@ pub(crate) fn transactions(points: Points) -> Result<Figure, FigureError> {
     let (mut plain, mut reordered) = (Vec::new(), Vec::new());
     for (ranks, paper) in all {
         let took = at_once(CLOSINGS, |(closing, _)| {
-            let config = transactions::Config { transactions: each, closing, ..Default::default() };
+            let config =
+                transactions::TransactionsConfig { transactions: each, closing, ..Default::default() };
             time(*ranks, Copies::Scheduled, |world| transactions::run(world, config))
         })?;
         let rate = took.map(|us| f64::from(ranks * each) / us * 1e6);
@@ -126,7 +127,7 @@ pub(crate) fn lu(points: Points) -> Result<Figure, FigureError> {
     let (mut gains, mut never_slower) = (Vec::new(), Vec::new());
     for ranks in all {
         let took = at_once([CLOSINGS[0].0, CLOSINGS[1].0], |closing| {
-            let config = lu::Config { size, closing, blank: true, ..Default::default() };
+            let config = lu::LuConfig { size, closing, blank: true, ..Default::default() };
             time(*ranks, Copies::Scheduled, |world| lu::run(world, config))
         })?;
         for (series, us) in series.iter_mut().zip(took) {
@@ -177,7 +178,7 @@ pub(crate) fn radix(points: Points) -> Result<Figure, FigureError> {
     let (mut ours, mut baseline, mut compared) = (Vec::new(), Vec::new(), Vec::new());
     for numbers in all {
         let took = at_once([Copies::Scheduled, Copies::Deferred], |copies| {
-            let config = radix::Config { numbers: *numbers, digit: 4, bits: 8, ..Default::default() };
+            let config = radix::RadixConfig { numbers: *numbers, digit: 4, bits: 8, ..Default::default() };
             time(ranks, copies, |world| radix::run(world, config))
         })?;
         let in_all = (*numbers as f64) * f64::from(ranks);

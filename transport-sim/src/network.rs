@@ -49,7 +49,7 @@ struct Card {
     receives_at: u64,
     /// How many larger transfers it sends now.
     flows: u64,
-    /// Those that wait for one of these to end.
+    /// Larger transfers that wait for one of these to end.
     waiting: VecDeque<u32>,
 }
 

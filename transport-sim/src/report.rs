@@ -1,6 +1,6 @@
 //! The report of a run.
 
-use crate::lateness::Late;
+use crate::late::Late;
 use crate::timeline::Timeline;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ pub struct Report {
     pub makespan_us: f64,
     /// The executed statements, rank by rank, each in the order of its program.
     pub statements: Vec<Statement>,
-    /// Who waited for whom in epochs, rank by rank.
+    /// The waits for late ranks in epochs, rank by rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<Late>,
     /// The data of a timeline; empty if it was not asked for.

@@ -3,10 +3,7 @@
 //! The memory of a window is shared with its task, which sees it through guards. So an operation that takes place while
 //! the task has a guard of that memory is a race of the program, and ends the run with the names of both.
 
-use crate::error::SimError;
-use crate::world::World;
 use carrousel_rank::epoch::{self, AccumulateOp, ElementType, TransferKind};
-use carrousel_rank::{Protocol, WindowIndex};
 use std::cell::RefCell;
 use std::rc::Rc;
 use zerocopy::IntoBytes;
@@ -77,7 +74,7 @@ impl InOperation {
     }
 
     /// It takes place in this memory; false if the memory is in use.
-    fn take_place(&mut self, memory: &RefCell<WindowMemory>, transfer: &epoch::Transfer) -> bool {
+    pub(crate) fn take_place(&mut self, memory: &RefCell<WindowMemory>, transfer: &epoch::Transfer) -> bool {
         let range = transfer.offset as usize..(transfer.offset + transfer.len) as usize;
         if transfer.kind == TransferKind::Get {
             let Ok(memory) = memory.try_borrow() else { return false };
@@ -104,33 +101,6 @@ impl InOperation {
             (_, None) => {}
         }
         true
-    }
-}
-
-impl<P: Protocol> World<'_, P> {
-    /// An operation of a task takes place in the memory of its target. One of a scenario has no bytes.
-    pub(crate) fn take_place(
-        &mut self,
-        origin: u32,
-        window: WindowIndex,
-        transfer: &epoch::Transfer,
-    ) -> Result<(), SimError> {
-        let memory = |rank: u32| {
-            let data = self.processes[rank as usize].data.as_deref();
-            data.and_then(|data| data.windows.get(window.0 as usize)).map(Rc::clone)
-        };
-        let Some(memory) = memory(transfer.target.0) else { return Ok(()) };
-        let data = self.processes[origin as usize].data.as_deref_mut();
-        let Some(operation) = data.and_then(|data| data.operations.get_mut(&transfer.local)) else {
-            return Ok(());
-        };
-        if operation.take_place(&memory, transfer) {
-            return Ok(());
-        }
-        let statement = operation.statement as usize;
-        let (rank, line) = (transfer.target.0, self.processes[transfer.target.0 as usize].line());
-        let origin_line = self.processes[origin as usize].line_of(statement);
-        Err(SimError::MemoryInUse { rank, line, origin, origin_line })
     }
 }
 

@@ -6,11 +6,8 @@
 //! a node, the target's between nodes.
 
 use crate::config::{Acquisition, Config, Copies};
-use crate::error::SimError;
-use crate::load::{Load, Owner};
 use crate::program::WindowCall;
-use crate::world::{World, copy_ns};
-use carrousel_rank::epoch::{self, Call, GrantWord, OperationId, Order, TransferKind};
+use carrousel_rank::epoch::{self, Call, OperationId, TransferKind};
 use carrousel_rank::{Event, Protocol, Rank, RankId, WindowIndex, WindowWork};
 use carrousel_schedule::{Granted, Patience, Place, Schedule, Threshold, Transfer};
 use std::collections::{BTreeMap, VecDeque};
@@ -190,15 +187,64 @@ impl WindowSide {
         self.awaited_grant.map(|(_, until)| until)
     }
 
-    /// A transfer may begin: its target has granted it.
-    fn may_begin(&mut self, window: WindowIndex, operation: OperationId, transfer: epoch::Transfer) {
-        self.transfers.insert((window, operation), transfer);
-        self.awaited_grant = self.awaited_grant.filter(|(of, _)| *of != transfer.local);
+    /// A transfer may begin: its target has granted it. Whether it is to be carried out now; else the schedule has it.
+    pub(crate) fn offer(
+        &mut self,
+        (window, operation, work): (WindowIndex, OperationId, WindowWork),
+        of: epoch::Transfer,
+        (place, is_own): (Place, bool),
+        is_closed: bool,
+    ) -> bool {
+        self.transfers.insert((window, operation), of);
+        self.awaited_grant = self.awaited_grant.filter(|(name, _)| *name != of.local);
+        if self.copies == Copies::SelfAtCall && is_own {
+            return true;
+        }
+        let granted = match () {
+            () if self.in_access => Granted::InCall,
+            () if is_closed || self.flushed.contains(&window) => Granted::Awaited,
+            () => Granted::Later,
+        };
+        let accumulates = !matches!(of.kind, TransferKind::Put | TransferKind::Get);
+        let transfer = Transfer { place, bytes: of.len, granted, accumulates };
+        self.schedule.offer((window, of.target), transfer, (window, work)).is_some()
+    }
+
+    /// Whether a packet is to be posted now; else it waits behind the copies to its receiver.
+    pub(crate) fn notice(&mut self, to: RankId, window: WindowIndex, work: WindowWork) -> bool {
+        self.schedule.notice((window, to), (window, work)).is_some()
+    }
+
+    /// Whether outputs are those of the call of an operation.
+    pub(crate) fn is_in_access(&self) -> bool {
+        self.in_access
     }
 
     /// An operation under way.
-    fn transfer(&self, window: WindowIndex, operation: OperationId) -> Option<epoch::Transfer> {
+    pub(crate) fn transfer(&self, window: WindowIndex, operation: OperationId) -> Option<epoch::Transfer> {
         self.transfers.get(&(window, operation)).copied()
+    }
+
+    /// A copy was made.
+    pub(crate) fn copied(&mut self, window: WindowIndex, operation: OperationId) {
+        self.copied.push_back((window, operation));
+    }
+
+    /// The card has one operation more.
+    pub(crate) fn posted(&mut self) {
+        self.posted += 1;
+    }
+
+    /// The card has one operation less.
+    pub(crate) fn came_back(&mut self) {
+        self.posted -= 1;
+    }
+
+    /// A window is told something: what begins now does not begin in a call. The operation that is over, if one is.
+    pub(crate) fn told(&mut self, window: WindowIndex, event: epoch::Event) -> Option<epoch::Transfer> {
+        self.in_access = false;
+        let epoch::Event::Complete(operation) = event else { return None };
+        self.transfers.remove(&(window, operation))
     }
 
     /// The next copy that was made, for its window.
@@ -227,204 +273,5 @@ impl WindowCall {
     /// Whether the statement that makes it begins a request, which may be complete at once.
     pub(crate) fn has_request(&self) -> bool {
         !matches!(self.call(), Call::Transfer { .. })
-    }
-}
-
-impl<P: Protocol> World<'_, P> {
-    fn place(&self, rank: u32, target: RankId) -> Place {
-        if self.network.are_neighbours(rank, target.0) { Place::Node } else { Place::Remote }
-    }
-
-    /// Whether work is to be carried out now; else the schedule has it.
-    pub(crate) fn admits(&mut self, rank: u32, window: WindowIndex, work: WindowWork) -> bool {
-        let process = &mut self.processes[rank as usize];
-        match work {
-            WindowWork::Transfer { operation, epoch, transfer } => {
-                process.windows.may_begin(window, operation, transfer);
-                let epoch::Transfer { target, kind, len, .. } = transfer;
-                let place =
-                    if self.network.are_neighbours(rank, target.0) { Place::Node } else { Place::Remote };
-                let windows = &mut process.windows;
-                if windows.copies == Copies::SelfAtCall && target.0 == rank {
-                    return true;
-                }
-                let is_closed = || {
-                    let epochs = process.rank.window(window).into_iter().flat_map(|window| window.epochs());
-                    epochs.filter(|it| it.name().number == epoch).any(|it| it.is_closed())
-                };
-                let granted = match () {
-                    () if windows.in_access => Granted::InCall,
-                    () if windows.flushed.contains(&window) || is_closed() => Granted::Awaited,
-                    () => Granted::Later,
-                };
-                let accumulates = !matches!(kind, TransferKind::Put | TransferKind::Get);
-                let transfer = Transfer { place, bytes: len, granted, accumulates };
-                windows.schedule.offer((window, target), transfer, (window, work)).is_some()
-            }
-            WindowWork::Post { to, .. } => {
-                process.windows.schedule.notice((window, to), (window, work)).is_some()
-            }
-            WindowWork::Store { .. } | WindowWork::Report(_) => true,
-        }
-    }
-
-    /// The processor time of work.
-    pub(crate) fn cost_of(&self, rank: u32, work: &WindowWork) -> u64 {
-        match *work {
-            WindowWork::Transfer { transfer: epoch::Transfer { target, kind, len, .. }, .. } => {
-                match (self.place(rank, target), kind) {
-                    (Place::Node, _) => self.network.copy_within_node_ns(len),
-                    (Place::Remote, TransferKind::Put | TransferKind::Get) => self.cpu.post_ns,
-                    (Place::Remote, _) => self.cpu.post_ns + copy_ns(&self.cpu, len),
-                }
-            }
-            WindowWork::Post { .. } | WindowWork::Store { .. } => self.cpu.post_ns,
-            WindowWork::Report(_) => 0,
-        }
-    }
-
-    /// Carries out work of a window.
-    pub(crate) fn perform_of_window(
-        &mut self,
-        rank: u32,
-        window: WindowIndex,
-        work: WindowWork,
-    ) -> Result<(), SimError> {
-        let now = self.queue.now();
-        match work {
-            WindowWork::Transfer { operation, transfer, .. } => {
-                let epoch::Transfer { target, kind, len, .. } = transfer;
-                if self.place(rank, target) == Place::Node {
-                    self.lateness.landed(window, (rank, target.0), now);
-                    self.take_place(rank, window, &transfer)?;
-                    self.processes[rank as usize].windows.copied.push_back((window, operation));
-                    return Ok(());
-                }
-                self.lateness.issued(window, (rank, target.0), now);
-                let owner = Owner::Window(window, operation);
-                let load = match kind {
-                    TransferKind::Put => Load::Write { owner, len },
-                    TransferKind::Get => Load::ReadRequest { owner, len, notice: None },
-                    _ => Load::Apply { window, operation, kind, len },
-                };
-                self.processes[rank as usize].windows.posted += 1;
-                self.network.post(rank, target.0, load, &mut self.queue);
-            }
-            WindowWork::Post { to, packet, order } => {
-                if let epoch::Packet::Done { access } = packet {
-                    self.lateness.done(window, (rank, to.0), access, now);
-                }
-                let (load, fenced) = (Load::OfWindow { window, packet }, order == Order::Fenced);
-                self.network.post_with_fence(rank, to.0, load, fenced, &mut self.queue);
-            }
-            WindowWork::Store { to, word, value } => {
-                if word == GrantWord::Locks {
-                    self.lateness.lock_granted(window, rank, to.0);
-                }
-                self.network.post(rank, to.0, Load::Grant { window, word, value }, &mut self.queue);
-            }
-            WindowWork::Report(report) => {
-                let line = self.processes[rank as usize].line();
-                return Err(SimError::Reported { rank, line, report });
-            }
-        }
-        Ok(())
-    }
-
-    /// A load of a window is delivered; what has arrived at whom.
-    pub(crate) fn arrival(
-        &mut self,
-        (from, to): (u32, u32),
-        load: &Load,
-    ) -> Result<Option<Arrival>, SimError> {
-        let sender = RankId(from);
-        Ok(Some(match *load {
-            Load::Written { owner: Owner::Window(window, operation) }
-            | Load::ReadData { owner: Owner::Window(window, operation), .. }
-            | Load::Applied { window, operation, .. } => {
-                self.processes[to as usize].windows.posted -= 1;
-                Arrival::Window(window, epoch::Event::Complete(operation))
-            }
-            Load::OfWindow { window, packet } => {
-                Arrival::Window(window, epoch::Event::Packet { from: sender, packet })
-            }
-            Load::Grant { window, word, value } => {
-                Arrival::Window(window, epoch::Event::Granted { from: sender, word, value })
-            }
-            Load::Apply { window, operation, kind, len } => {
-                Arrival::Apply { from, window, operation, kind, len }
-            }
-            Load::Write { owner: Owner::Window(window, operation), .. } => {
-                self.lateness.landed(window, (from, to), self.queue.now());
-                self.carry_out(from, window, operation)?;
-                return Ok(None);
-            }
-            Load::ReadRequest { owner: Owner::Window(window, operation), .. } => {
-                self.carry_out(from, window, operation)?;
-                return Ok(None);
-            }
-            _ => return Ok(None),
-        }))
-    }
-
-    /// An operation takes place at its target.
-    fn carry_out(
-        &mut self,
-        origin: u32,
-        window: WindowIndex,
-        operation: OperationId,
-    ) -> Result<(), SimError> {
-        match self.processes[origin as usize].windows.transfer(window, operation) {
-            Some(transfer) => self.take_place(origin, window, &transfer),
-            None => Ok(()),
-        }
-    }
-
-    /// The processor time of handling what has arrived.
-    pub(crate) fn cost_of_arrival(&self, arrival: &Arrival) -> u64 {
-        match arrival {
-            Arrival::Message(Event::Packet { .. }) | Arrival::Window(_, epoch::Event::Packet { .. }) => {
-                self.cpu.handle_ns
-            }
-            Arrival::Message(_) | Arrival::Window(..) => self.cpu.completion_ns,
-            // A combination costs as much as a copy.
-            Arrival::Apply { len, .. } => self.cpu.handle_ns + copy_ns(&self.cpu, *len),
-        }
-    }
-
-    /// A window is told what has arrived.
-    pub(crate) fn tell_window(
-        &mut self,
-        rank: u32,
-        window: WindowIndex,
-        event: epoch::Event,
-    ) -> Result<(), SimError> {
-        let now = self.queue.now();
-        let process = &mut self.processes[rank as usize];
-        self.lateness.told(rank, process, window, event, now);
-        process.windows.in_access = false;
-        if let epoch::Event::Complete(operation) = event
-            && let Some(transfer) = process.windows.transfers.remove(&(window, operation))
-        {
-            process.operation_is_complete(transfer.local, now);
-        }
-        let told = process.rank.event_window(window, event, &mut process.outputs);
-        let line = process.line();
-        told.map_err(|error| SimError::BrokenWindow { rank, line, error })
-    }
-
-    /// Carries out an operation for its origin, and answers.
-    pub(crate) fn apply(
-        &mut self,
-        rank: u32,
-        from: u32,
-        (window, operation): (WindowIndex, OperationId),
-        (kind, len): (TransferKind, u64),
-    ) -> Result<(), SimError> {
-        self.carry_out(from, window, operation)?;
-        self.lateness.landed(window, (from, rank), self.queue.now());
-        let load = Load::Applied { window, operation, kind, len };
-        self.network.post(rank, from, load, &mut self.queue);
-        Ok(())
     }
 }

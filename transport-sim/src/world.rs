@@ -57,7 +57,7 @@ pub(crate) struct World<'a, P: Protocol> {
     pub(crate) queue: Queue,
     pub(crate) network: Fabric,
     record: Recorder,
-    /// Who waits for whom in epochs.
+    /// The waits for late ranks in epochs.
     pub(crate) lateness: Lateness,
     jitter: Jitter,
     pub(crate) processes: Vec<Process<P>>,

@@ -1,18 +1,18 @@
 //! [`carrousel_apps::transactions`] as a program.
 
 use carrousel_app::run;
-use carrousel_apps::transactions::{self, Config};
+use carrousel_apps::transactions::{self, TransactionsConfig};
 use clap::Parser;
 use std::process::ExitCode;
 
 #[derive(Parser)]
 #[command(about = "Updates of random ranks under exclusive locks")]
-struct Args {
+struct TransactionsArgs {
     #[command(flatten)]
-    config: Config,
+    config: TransactionsConfig,
 }
 
 fn main() -> ExitCode {
-    let config = Args::parse().config;
+    let config = TransactionsArgs::parse().config;
     run(move |world| async move { transactions::run(world, config).await.map(drop) })
 }

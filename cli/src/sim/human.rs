@@ -56,7 +56,7 @@ fn print_as(
     if statistics.events == 0 { Ok(()) } else { out.line(&format!("  {}", traffic(statistics))) }
 }
 
-/// Who waited for whom in epochs: the longest waits.
+/// The longest waits for other ranks in epochs.
 fn print_late(late: &[Late], out: &mut Out) -> Result<(), Failure> {
     let mut longest: Vec<&Late> = late.iter().collect();
     longest.sort_by(|one, other| (other.to_us - other.from_us).total_cmp(&(one.to_us - one.from_us)));
