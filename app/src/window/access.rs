@@ -1,7 +1,7 @@
 //! Accesses to the memory of targets.
 
+use super::own::{Place, Window};
 use super::pending::{FetchRequest, Fetched, WindowRequest};
-use super::{Place, Window};
 use carrousel::{Element, Error};
 use carrousel_rank::RankId;
 use carrousel_rank::epoch::{AccumulateOp, Call, ElementType, Flush, Transfer, TransferKind};

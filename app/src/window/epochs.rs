@@ -1,7 +1,7 @@
 //! Epochs: each is open as long as its value is there, and closed by what consumes it.
 
-use super::Window;
 use super::access::{Access, PassiveAccess};
+use super::own::Window;
 use super::pending::WindowRequest;
 use carrousel::{Element, Error};
 use carrousel_rank::RankId;
