@@ -156,7 +156,9 @@ impl WindowSide {
             Call::Lock { .. } | Call::LockAll if call.blocking => self.own_lock = Some(window),
             Call::Unlock(target) => self.schedule.demand(&(window, target)),
             Call::Flush(flush) | Call::FlushWithRequest(flush) => {
-                self.flushed.push(window);
+                if !self.flushed.contains(&window) {
+                    self.flushed.push(window);
+                }
                 match flush.target {
                     Some(target) => self.schedule.demand(&(window, target)),
                     None => demand_window(&mut self.schedule),
