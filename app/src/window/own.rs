@@ -52,7 +52,8 @@ impl World {
     }
 
     /// As [`World::window_with`], but nothing stands in the window's memory: operations take the time that they would
-    /// take, and move no bytes ([`Access::put_blank`]). For simulations of jobs whose data no machine could hold.
+    /// take, and move no bytes ([`put_blank`](crate::Access::put_blank)). For simulations of jobs whose data no machine
+    /// could hold.
     ///
     /// # Errors
     /// As [`World::window`].
