@@ -56,7 +56,7 @@ pub struct Synchronization<'a> {
 impl Synchronization<'_> {
     /// Whether its request is complete from the beginning: it opens an epoch, and closes none.
     pub fn is_born_complete(&self) -> bool {
-        matches!(self.call, Call::Start(_) | Call::Post(_) | Call::Lock { .. } | Call::LockAll)
+        self.call.only_opens()
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::data::ReduceOp;
 use crate::program::WindowCall;
 use crate::window_data::{Operand, SharedMemory};
-use carrousel_rank::epoch::{Call, Flags, TransferKind};
+use carrousel_rank::epoch::{Call, Flags};
 use carrousel_rank::{
     Collective, Envelope, Handle, Kind, Pattern, Source, Status, TagSelector, UsageError, mpi,
 };
@@ -97,7 +97,6 @@ pub(crate) enum CallRecord {
 /// The record of a call of a window, by the names of the scenario language.
 fn of_window(call: &WindowCall) -> CallRecord {
     let blocks = |blocking: &'static str, otherwise| if call.blocking { blocking } else { otherwise };
-    let mut starts_request = !call.blocking;
     let (name, target) = match call.call() {
         Call::Post(_) => (blocks("post", "ipost"), None),
         Call::Start(_) => (blocks("start", "istart"), None),
@@ -110,17 +109,14 @@ fn of_window(call: &WindowCall) -> CallRecord {
         Call::UnlockAll => (blocks("unlock_all", "iunlock_all"), None),
         Call::Fence => (blocks("fence", "ifence"), None),
         Call::Transfer { transfer, with_request } => {
-            starts_request = with_request;
-            let name = match transfer.kind {
-                TransferKind::Put => "put",
-                TransferKind::Get => "get",
-                TransferKind::Accumulate => "acc",
-                TransferKind::GetAccumulate => "get_acc",
-                TransferKind::FetchAndOp => "fetch_op",
-                TransferKind::CompareAndSwap => "cas",
-            };
+            let name = transfer.kind.name();
             let target = Some(transfer.target.0);
-            return CallRecord::Window { name, target, len: Some(transfer.len), starts_request };
+            return CallRecord::Window {
+                name,
+                target,
+                len: Some(transfer.len),
+                starts_request: with_request,
+            };
         }
         Call::Flush(flush) | Call::FlushWithRequest(flush) => {
             let name = match (flush.is_local, flush.target) {
@@ -132,9 +128,7 @@ fn of_window(call: &WindowCall) -> CallRecord {
             (name, flush.target)
         }
     };
-    if matches!(call.call(), Call::Post(_) | Call::Start(_) | Call::Lock { .. } | Call::LockAll) {
-        starts_request = false;
-    }
+    let starts_request = !call.blocking && !call.call().only_opens();
     CallRecord::Window { name, target: target.map(|target| target.0), len: None, starts_request }
 }
 

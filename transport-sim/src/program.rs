@@ -4,10 +4,10 @@ use crate::config::{Config, Protocol};
 use crate::error::SimError;
 use carrousel_options::{OptionEntry, protocol};
 use carrousel_program as meaning;
-use carrousel_program::epoch::{self, Call as EpochCall, Flags};
+use carrousel_program::epoch::{self, Call as EpochCall, Flags, OwnedCall};
 use carrousel_program::{Buffer, Part};
 use carrousel_rank::{
-    Call, Communicator, Members, Memory, Options, Pattern, RankId, Speculation, Transfer, WindowIndex,
+    Call, Communicator, Members, Memory, Options, Pattern, Speculation, Transfer, WindowIndex,
 };
 use carrousel_scenario::OptionSetting;
 
@@ -35,49 +35,23 @@ pub(crate) enum Action {
 #[derive(Clone, Debug)]
 pub(crate) struct WindowCall {
     pub(crate) window: WindowIndex,
-    /// The call, without its group.
-    call: EpochCall<'static>,
-    group: Vec<RankId>,
+    call: OwnedCall,
     /// Whether the statement waits until the call is complete.
     pub(crate) blocking: bool,
 }
 
 impl WindowCall {
     pub(crate) fn new(window: WindowIndex, call: EpochCall<'_>, blocking: bool) -> Self {
-        let (call, group) = match call {
-            EpochCall::Start(group) => (EpochCall::Start(&[]), group),
-            EpochCall::Post(group) => (EpochCall::Post(&[]), group),
-            EpochCall::Wait => (EpochCall::Wait, &[][..]),
-            EpochCall::Test => (EpochCall::Test, &[][..]),
-            EpochCall::Complete => (EpochCall::Complete, &[][..]),
-            EpochCall::Lock { target, mode } => (EpochCall::Lock { target, mode }, &[][..]),
-            EpochCall::Unlock(target) => (EpochCall::Unlock(target), &[][..]),
-            EpochCall::LockAll => (EpochCall::LockAll, &[][..]),
-            EpochCall::UnlockAll => (EpochCall::UnlockAll, &[][..]),
-            EpochCall::Fence => (EpochCall::Fence, &[][..]),
-            EpochCall::Transfer { transfer, with_request } => {
-                (EpochCall::Transfer { transfer, with_request }, &[][..])
-            }
-            EpochCall::Flush(flush) => (EpochCall::Flush(flush), &[][..]),
-            EpochCall::FlushWithRequest(flush) => (EpochCall::FlushWithRequest(flush), &[][..]),
-        };
-        Self { window, call, group: group.to_vec(), blocking }
+        Self { window, call: call.into(), blocking }
     }
 
     pub(crate) fn call(&self) -> EpochCall<'_> {
-        match self.call {
-            EpochCall::Start(_) => EpochCall::Start(&self.group),
-            EpochCall::Post(_) => EpochCall::Post(&self.group),
-            call => call,
-        }
+        self.call.call()
     }
 
     /// The same, with the driver's name for an operation.
-    pub(crate) fn named(mut self, name: u64) -> Self {
-        if let EpochCall::Transfer { transfer, .. } = &mut self.call {
-            transfer.local = name;
-        }
-        self
+    pub(crate) fn named(self, name: u64) -> Self {
+        Self { call: self.call.with_local(name), ..self }
     }
 }
 

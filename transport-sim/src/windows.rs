@@ -43,8 +43,8 @@ pub(crate) struct WindowSide {
     is_held_back: bool,
     /// Lazy acquisition: calls of lock epochs that wait for the end of these.
     held: BTreeMap<(WindowIndex, RankId), Vec<WindowCall>>,
-    /// Own memory whose lock the present statement waits for.
-    own_lock: Option<WindowIndex>,
+    /// The blocking call of the present statement that requests locks: it waits for that of the rank's own memory.
+    locking: Option<WindowCall>,
     patience: Patience,
     /// When an access epoch was opened last, by window.
     opened: BTreeMap<WindowIndex, u64>,
@@ -76,7 +76,7 @@ impl WindowSide {
             accesses: false,
             is_held_back: false,
             held: BTreeMap::new(),
-            own_lock: None,
+            locking: None,
             flushed: Vec::new(),
             copied: VecDeque::new(),
             posted: 0,
@@ -153,7 +153,7 @@ impl WindowSide {
         let demand_window = |schedule: &mut Schedule<_, _>| schedule.demand_all(|(of, _)| *of == window);
         self.in_access = matches!(call.call(), Call::Transfer { .. });
         match call.call() {
-            Call::Lock { .. } | Call::LockAll if call.blocking => self.own_lock = Some(window),
+            Call::Lock { .. } | Call::LockAll if call.blocking => self.locking = Some(call.clone()),
             Call::Unlock(target) => self.schedule.demand(&(window, target)),
             Call::Flush(flush) | Call::FlushWithRequest(flush) => {
                 if !self.flushed.contains(&window) {
@@ -175,12 +175,11 @@ impl WindowSide {
     /// A blocking call that locks the rank's own memory waits for that lock: the program may use the memory when the call
     /// returns (MPI-4.1 12.5.3).
     pub(crate) fn has_own_lock<P: Protocol>(&mut self, rank: &Rank<P>) -> bool {
-        let Some(window) = self.own_lock.and_then(|window| rank.window(window)) else { return true };
-        let has = window.has_own_lock();
-        if has {
-            self.own_lock = None;
-        }
-        has
+        let lacks = |call: &WindowCall| {
+            rank.window(call.window).is_some_and(|window| window.lacks_own_lock(call.call()))
+        };
+        self.locking = self.locking.take().filter(lacks);
+        self.locking.is_none()
     }
 
     /// Until when the present statement waits for a grant that is on its way, if it does.

@@ -7,26 +7,15 @@
 
 use crate::program::Synchronization;
 use crate::state::Proc;
-use carrousel_rank::epoch::{Call, EpochKind};
+use carrousel_rank::epoch::{AllEpochRules, Call, Window};
 use carrousel_rank::{Protocol, RankId, WindowIndex};
 
-/// Whether a target has granted the epoch that a call has opened.
-fn is_granted_by<P: Protocol>(proc: &Proc<P>, opening: &Synchronization, target: RankId) -> bool {
-    let kind = match opening.call() {
-        Call::Start(_) => EpochKind::Access,
-        Call::Lock { .. } => EpochKind::Lock,
-        Call::LockAll => EpochKind::LockAll,
-        _ => return true,
-    };
-    let window = proc.rank.window(WindowIndex(u32::from(opening.window)));
-    // Behind the call the epoch is open. Of those with a start or a lock_all there is one at a time, and one with a lock
-    // for each target. Without any, the call was refused, and waits for nothing.
-    let mut open = window.into_iter().flat_map(|window| window.epochs()).filter(|epoch| {
-        let name = epoch.name();
-        let is_of_target = kind != EpochKind::Lock || name.target == Some(target);
-        name.kind == kind && is_of_target && !epoch.is_closed()
-    });
-    open.all(|epoch| epoch.targets().any(|granted| granted.rank == target && granted.is_granted))
+/// The window of such a call.
+fn window<'a, P: Protocol>(
+    proc: &'a Proc<P>,
+    opening: &Synchronization,
+) -> Option<&'a Window<AllEpochRules>> {
+    proc.rank.window(WindowIndex(u32::from(opening.window)))
 }
 
 /// The targets of an epoch, by the call that opens it.
@@ -46,18 +35,13 @@ pub(crate) fn missing<P: Protocol>(
     opening: &Synchronization,
     ranks: u16,
 ) -> impl Iterator<Item = u16> {
-    targets(opening, ranks)
-        .filter(|target| !is_granted_by(proc, opening, *target))
-        .map(|target| target.0 as u16)
+    let window = window(proc, opening);
+    let is_missing =
+        move |target: &RankId| window.is_some_and(|it| !it.is_granted_by(opening.call(), *target));
+    targets(opening, ranks).filter(is_missing).map(|target| target.0 as u16)
 }
 
 /// Whether a call that opens an epoch has to wait for the lock of the memory of its own rank.
-pub(crate) fn lacks_own_lock<P: Protocol>(proc: &Proc<P>, rank: u16, opening: &Synchronization) -> bool {
-    let me = RankId(u32::from(rank));
-    let locks_own = match opening.call() {
-        Call::Lock { target, .. } => target == me,
-        Call::LockAll => true,
-        _ => false,
-    };
-    locks_own && !is_granted_by(proc, opening, me)
+pub(crate) fn lacks_own_lock<P: Protocol>(proc: &Proc<P>, opening: &Synchronization) -> bool {
+    window(proc, opening).is_some_and(|it| it.lacks_own_lock(opening.call()))
 }

@@ -161,7 +161,7 @@ impl<P: Protocol> Model<P> {
                 _ => false,
             },
             Act::AwaitGrants(opening) => {
-                !program.synchronization(*opening).is_some_and(|it| grants::lacks_own_lock(proc, rank, it))
+                !program.synchronization(*opening).is_some_and(|it| grants::lacks_own_lock(proc, it))
             }
             act => later_of(program, act).is_none() || later::fault(program, proc).is_none(),
         }

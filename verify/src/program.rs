@@ -4,7 +4,7 @@
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
 use carrousel_program as meaning;
-use carrousel_program::epoch::{Call as EpochCall, Transfer, TransferKind};
+use carrousel_program::epoch::{Call as EpochCall, OwnedCall, Transfer, TransferKind};
 use carrousel_program::{Deferred, Group, Operation, OwnAccess, Part, Received, WindowLayout, received};
 use carrousel_rank::{
     Call, Communicator, Kind, Members, Memory, Options, RankId, Source, Tag, TagSelector, mpi,
@@ -231,47 +231,18 @@ fn overlap(one: (u64, u64), other: (u64, u64)) -> bool {
 pub struct Synchronization {
     /// The window.
     pub window: u16,
-    /// The call, with an empty group.
-    call: EpochCall<'static>,
-    /// The ranks that it names as a group.
-    group: Arc<[RankId]>,
+    call: OwnedCall,
 }
 
 impl Synchronization {
     /// Takes a call of the program.
-    ///
-    /// # Panics
-    /// If it is a transfer.
     pub fn new(call: &meaning::Synchronization<'_>) -> Self {
-        let group: &[RankId] = match call.call {
-            EpochCall::Start(group) | EpochCall::Post(group) => group,
-            _ => &[],
-        };
-        let bare = match call.call {
-            EpochCall::Start(_) => EpochCall::Start(&[]),
-            EpochCall::Post(_) => EpochCall::Post(&[]),
-            EpochCall::Complete => EpochCall::Complete,
-            EpochCall::Wait => EpochCall::Wait,
-            EpochCall::Test => EpochCall::Test,
-            EpochCall::Lock { target, mode } => EpochCall::Lock { target, mode },
-            EpochCall::Unlock(target) => EpochCall::Unlock(target),
-            EpochCall::LockAll => EpochCall::LockAll,
-            EpochCall::UnlockAll => EpochCall::UnlockAll,
-            EpochCall::Fence => EpochCall::Fence,
-            EpochCall::Flush(flush) => EpochCall::Flush(flush),
-            EpochCall::FlushWithRequest(flush) => EpochCall::FlushWithRequest(flush),
-            EpochCall::Transfer { .. } => unreachable!("a transfer synchronizes nothing"),
-        };
-        Self { window: call.window.0 as u16, call: bare, group: group.into() }
+        Self { window: call.window.0 as u16, call: call.call.into() }
     }
 
     /// The call.
     pub fn call(&self) -> EpochCall<'_> {
-        match self.call {
-            EpochCall::Start(_) => EpochCall::Start(&self.group),
-            EpochCall::Post(_) => EpochCall::Post(&self.group),
-            call => call,
-        }
+        self.call.call()
     }
 }
 

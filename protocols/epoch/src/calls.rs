@@ -2,6 +2,7 @@
 
 use crate::kinds::EpochKind;
 use crate::names::{FlushPoint, OperationId, RequestId};
+use alloc::sync::Arc;
 use carrousel_lock::Mode;
 use carrousel_wire::RankId;
 
@@ -48,6 +49,62 @@ pub enum Call<'a> {
     Flush(Flush),
     /// As [`Call::Flush`], with a request.
     FlushWithRequest(Flush),
+}
+
+impl Call<'_> {
+    /// Whether it opens an epoch and closes none: whatever request it is given is complete at birth.
+    pub const fn only_opens(&self) -> bool {
+        matches!(self, Self::Post(_) | Self::Start(_) | Self::Lock { .. } | Self::LockAll)
+    }
+}
+
+/// A call that keeps its own group, for drivers that make it later.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OwnedCall {
+    /// With an empty group.
+    call: Call<'static>,
+    group: Arc<[RankId]>,
+}
+
+impl OwnedCall {
+    /// The same call.
+    pub fn call(&self) -> Call<'_> {
+        match self.call {
+            Call::Start(_) => Call::Start(&self.group),
+            Call::Post(_) => Call::Post(&self.group),
+            call => call,
+        }
+    }
+
+    /// The same, with another name for the local buffers if it is an operation.
+    pub fn with_local(mut self, local: u64) -> Self {
+        if let Call::Transfer { transfer, .. } = &mut self.call {
+            transfer.local = local;
+        }
+        self
+    }
+}
+
+impl From<Call<'_>> for OwnedCall {
+    fn from(call: Call<'_>) -> Self {
+        let none: &[RankId] = &[];
+        let (call, group) = match call {
+            Call::Post(group) => (Call::Post(&[]), group),
+            Call::Start(group) => (Call::Start(&[]), group),
+            Call::Wait => (Call::Wait, none),
+            Call::Test => (Call::Test, none),
+            Call::Complete => (Call::Complete, none),
+            Call::Lock { target, mode } => (Call::Lock { target, mode }, none),
+            Call::Unlock(target) => (Call::Unlock(target), none),
+            Call::LockAll => (Call::LockAll, none),
+            Call::UnlockAll => (Call::UnlockAll, none),
+            Call::Fence => (Call::Fence, none),
+            Call::Transfer { transfer, with_request } => (Call::Transfer { transfer, with_request }, none),
+            Call::Flush(flush) => (Call::Flush(flush), none),
+            Call::FlushWithRequest(flush) => (Call::FlushWithRequest(flush), none),
+        };
+        Self { call, group: group.into() }
+    }
 }
 
 /// The operations that a flush completes.
@@ -103,6 +160,18 @@ impl TransferKind {
     pub const ALL: [Self; 6] =
         [Self::Put, Self::Get, Self::Accumulate, Self::GetAccumulate, Self::FetchAndOp, Self::CompareAndSwap];
 
+    /// Its name for people, which is that of its statement in scenarios.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Put => "put",
+            Self::Get => "get",
+            Self::Accumulate => "acc",
+            Self::GetAccumulate => "get_acc",
+            Self::FetchAndOp => "fetch_op",
+            Self::CompareAndSwap => "cas",
+        }
+    }
+
     /// Whether data comes back from the target.
     pub const fn reads(self) -> bool {
         !matches!(self, Self::Put | Self::Accumulate)
@@ -153,6 +222,17 @@ pub enum Packet {
         /// The id of its request.
         access: u64,
     },
+}
+
+impl Packet {
+    /// Its name for people.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Done { .. } => "DONE",
+            Self::LockRequest { .. } => "LOCK",
+            Self::LockRelease { .. } => "UNLOCK",
+        }
+    }
 }
 
 /// What a packet stands behind.

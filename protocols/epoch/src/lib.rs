@@ -52,7 +52,8 @@ mod window;
 
 pub use accumulate::{AccumulateOp, ElementType, OperationError};
 pub use calls::{
-    Call, Event, Failure, Flush, GrantWord, Order, Output, Packet, Report, Returned, Transfer, TransferKind,
+    Call, Event, Failure, Flush, GrantWord, Order, Output, OwnedCall, Packet, Report, Returned, Transfer,
+    TransferKind,
 };
 pub use errors::{EpochEventError, EpochName, EpochUsageError};
 pub use kinds::{EpochKind, Flags, Relation, may_overlap};

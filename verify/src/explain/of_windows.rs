@@ -7,7 +7,7 @@ use crate::network::{InFlight, Moving};
 use crate::program::{Act, Job, Ordinal, Start};
 use crate::state::{Proc, State};
 use carrousel_program::WindowLayout;
-use carrousel_rank::epoch::{Call, Flags, GrantWord, Mode, Packet, TransferKind};
+use carrousel_rank::epoch::{Call, Flags, GrantWord, Mode, Packet};
 use carrousel_rank::{Protocol, RankId, WindowIndex};
 
 impl Names<'_> {
@@ -35,7 +35,7 @@ impl Names<'_> {
     /// `put (line 5)`.
     pub(super) fn access(&self, rank: u16, access: u16) -> String {
         let of = |access: u16| self.program(rank)?.accesses.get(usize::from(access));
-        let kind = of(access).map_or("access", |access| kind_name(access.transfer.kind));
+        let kind = of(access).map_or("access", |access| access.transfer.kind.name());
         match self.step_of_access(rank, access).and_then(|pc| self.line(rank, pc)) {
             Some(line) if self.has_lines() => format!("{kind} (line {line})"),
             _ => format!("{kind} {access}"),
@@ -88,24 +88,10 @@ fn named(flags: Flags) -> [(&'static str, bool); 4] {
     ]
 }
 
-/// As the language calls it.
-pub(super) fn kind_name(kind: TransferKind) -> &'static str {
-    match kind {
-        TransferKind::Put => "put",
-        TransferKind::Get => "get",
-        TransferKind::Accumulate => "acc",
-        TransferKind::GetAccumulate => "get_acc",
-        TransferKind::FetchAndOp => "fetch_op",
-        TransferKind::CompareAndSwap => "cas",
-    }
-}
-
 /// The name of a packet or grant of a window; `None` for data and completions.
 pub(super) fn packet_name(item: &InFlight) -> Option<&'static str> {
     match item {
-        InFlight::OfEpoch { packet: Packet::Done { .. }, .. } => Some("DONE"),
-        InFlight::OfEpoch { packet: Packet::LockRequest { .. }, .. } => Some("LOCK"),
-        InFlight::OfEpoch { packet: Packet::LockRelease { .. }, .. } => Some("UNLOCK"),
+        InFlight::OfEpoch { packet, .. } => Some(packet.name()),
         InFlight::Granted(..) => Some("GRANT"),
         _ => None,
     }

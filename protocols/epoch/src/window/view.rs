@@ -1,7 +1,7 @@
 //! A window as the checker and hang reports see it.
 
 use super::state::Window;
-use crate::calls::GrantWord;
+use crate::calls::{Call, GrantWord};
 use crate::epoch::{Epoch, Origin, Target};
 use crate::errors::EpochName;
 use crate::kinds::{EpochKind, Flags};
@@ -101,18 +101,34 @@ impl<R: EpochRules> Window<R> {
         self.epochs.iter().map(|(_, epoch)| EpochView { epoch })
     }
 
-    /// Whether this rank has the lock of its own memory, if it has an epoch open that requests it: a blocking call that
-    /// opens such an epoch waits for that, as the program may use the memory then (MPI-4.1 12.5.3).
-    pub fn has_own_lock(&self) -> bool {
-        self.epochs().all(|epoch| {
-            let is_of_mine = match epoch.name().kind {
-                EpochKind::LockAll => true,
-                EpochKind::Lock => epoch.name().target == Some(self.me),
-                EpochKind::Access | EpochKind::Exposure | EpochKind::Fence => false,
-            };
-            let is_granted = || epoch.targets().any(|target| target.rank == self.me && target.is_granted);
-            !is_of_mine || epoch.is_closed() || is_granted()
-        })
+    /// Whether a target has granted the open epoch that such a call has opened.
+    ///
+    /// Of those of `start` and `lock_all` one at most is open, and of those of `lock` one for each target. Without any the
+    /// call was refused, and waits for nothing: then it is true, as for all other calls.
+    pub fn is_granted_by(&self, opening: Call<'_>, target: RankId) -> bool {
+        let kind = match opening {
+            Call::Start(_) => EpochKind::Access,
+            Call::Lock { .. } => EpochKind::Lock,
+            Call::LockAll => EpochKind::LockAll,
+            _ => return true,
+        };
+        let mut open = self.epochs().filter(|epoch| {
+            let name = epoch.name();
+            let is_of_target = kind != EpochKind::Lock || name.target == Some(target);
+            name.kind == kind && is_of_target && !epoch.is_closed()
+        });
+        open.all(|epoch| epoch.targets().any(|granted| granted.rank == target && granted.is_granted))
+    }
+
+    /// Whether a blocking call that has opened an epoch still has to wait for the lock of this rank's own memory: the program
+    /// may use that memory by itself from the call's return on (MPI-4.1 12.5.3).
+    pub fn lacks_own_lock(&self, opening: Call<'_>) -> bool {
+        let locks_own = match opening {
+            Call::Lock { target, .. } => target == self.me,
+            Call::LockAll => true,
+            _ => false,
+        };
+        locks_own && !self.is_granted_by(opening, self.me)
     }
 
     /// Its flags.
