@@ -5,49 +5,15 @@
 mod dice;
 mod drawn;
 
-use carrousel_scenario::{Check, load};
-use carrousel_verify::explore::Limits;
-use carrousel_verify::report::{Report, Verdict};
-use carrousel_verify::run::{Request, check};
-use dice::Dice;
-use drawn::{comparable, draw};
-
-fn verify(text: &str, portable: bool, reduce: bool, max_states: u64) -> Report {
-    let scenario =
-        load("drawn.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}\n{text}", error.render(false)));
-    let limits = Limits { max_states: Some(max_states), threads: 1, ..Limits::default() };
-    let request = Request { portable, reduce, limits, ..Request::default() };
-    check(&scenario, &request).unwrap_or_else(|error| panic!("{error}\n{text}"))
-}
-
-/// The verdicts of the checks, and how many states there are; `None` if a bound was hit.
-fn verdicts(text: &str, reduce: bool, max_states: u64) -> Option<(Vec<(Check, Verdict)>, u64)> {
-    let report = verify(text, true, reduce, max_states);
-    let verdicts = report.checks.iter().map(|report| (report.check, report.verdict)).collect();
-    report.exhaustive.then_some((verdicts, report.states))
-}
+use carrousel_scenario::Check;
+use carrousel_verify::report::Verdict;
+use drawn::{Compared, compare, verify};
 
 #[test]
 fn verdicts_are_the_same_with_and_without_the_reduction() {
-    let mut dice = Dice::new(3);
-    let (mut compared, mut fewer, mut violated) = (0, 0, [0; Check::ALL.len()]);
-    for _ in 0..400 {
-        let text = draw(&mut dice);
-        let Some((all, states)) = verdicts(&text, false, 20_000) else { continue };
-        let Some((some, reduced)) = verdicts(&text, true, 40_000) else {
-            panic!("the reduction takes more states than there are:\n{text}")
-        };
-        let (some, all) = (comparable(some), comparable(all));
-        assert_eq!(some, all, "{text}");
-        compared += 1;
-        fewer += u64::from(reduced < states);
-        for (check, verdict) in all {
-            violated[check as usize] += u64::from(verdict == Verdict::Violated);
-        }
-    }
-    println!("{compared} compared, {fewer} with fewer states, violated: {violated:?}");
-    assert!(compared >= 200, "{compared} of 400 programs are small enough");
-    assert!(fewer * 2 > compared, "the reduction reduces {fewer} of {compared}");
+    let Compared { programs, fewer, violated } = compare(3, true);
+    assert!(programs >= 200, "{programs} of 400 programs are small enough");
+    assert!(fewer * 2 > programs, "the reduction reduces {fewer} of {programs}");
     for check in [Check::DeadlockFreedom, Check::RmaRace, Check::EpochUsage, Check::MatchDeterminism] {
         assert!(violated[check as usize] >= 5, "{check:?}: {}", violated[check as usize]);
     }

@@ -5,44 +5,14 @@ mod dice;
 mod drawn;
 
 use carrousel_scenario::{Check, load};
-use carrousel_verify::explore::Limits;
 use carrousel_verify::report::Verdict;
 use carrousel_verify::run::{Request, check};
-use dice::Dice;
-use drawn::{comparable, draw};
-
-/// The verdicts of a file's checks; `None` if a bound was hit.
-fn verdicts(text: &str, reduce: bool, max_states: u64) -> Option<(Vec<(Check, Verdict)>, u64)> {
-    let scenario =
-        load("drawn.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}\n{text}", error.render(false)));
-    let limits = Limits { max_states: Some(max_states), threads: 1, ..Limits::default() };
-    let request = Request { reduce, limits, ..Request::default() };
-    let report = check(&scenario, &request).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let states = report.states;
-    let verdicts = report.checks.iter().map(|report| (report.check, report.verdict));
-    report.exhaustive.then(|| (verdicts.collect(), states))
-}
+use drawn::{Compared, compare, verdicts};
 
 #[test]
 fn verdicts_are_the_same_with_and_without_the_reduction() {
-    let mut dice = Dice::new(1);
-    let (mut compared, mut fewer, mut violated) = (0, 0, [0; Check::ALL.len()]);
-    for _ in 0..400 {
-        let text = draw(&mut dice);
-        let Some((all, states)) = verdicts(&text, false, 20_000) else { continue };
-        let Some((some, reduced)) = verdicts(&text, true, 40_000) else {
-            panic!("the reduction takes more states than there are:\n{text}")
-        };
-        let (some, all) = (comparable(some), comparable(all));
-        assert_eq!(some, all, "{text}");
-        compared += 1;
-        fewer += u64::from(reduced < states);
-        for (check, verdict) in all {
-            violated[check as usize] += u64::from(verdict == Verdict::Violated);
-        }
-    }
-    println!("{compared} compared, {fewer} with fewer states, violated: {violated:?}");
-    assert!(compared >= 200, "{compared} of 400 programs are small enough");
+    let Compared { programs, violated, .. } = compare(1, false);
+    assert!(programs >= 200, "{programs} of 400 programs are small enough");
     for check in [Check::DeadlockFreedom, Check::RmaRace, Check::EpochUsage] {
         assert!(violated[check as usize] >= 5, "{check:?}: {}", violated[check as usize]);
     }
@@ -50,7 +20,7 @@ fn verdicts_are_the_same_with_and_without_the_reduction() {
 
 /// The checks that are violated.
 fn violated(text: &str) -> Vec<&'static str> {
-    let (verdicts, _) = verdicts(text, true, 200_000).expect("it is small");
+    let (verdicts, _) = verdicts(text, false, true, 200_000).expect("it is small");
     let violated = verdicts.into_iter().filter(|(_, verdict)| *verdict == Verdict::Violated);
     violated.map(|(check, _)| check.name()).collect()
 }
@@ -180,7 +150,7 @@ fn the_order_of_shared_requests_is_not_explored() {
     let shared = "lock_all w\n  fetch_op w at 0\n  unlock_all w";
     let exclusive = "lock w at 0 exclusive\n  put w to 0 size 8\n  unlock w at 0";
     let text = format!("ranks 4\nwindow w 8\nrank *\n  {shared}\n  barrier\n  {exclusive}\n");
-    let (_, states) = verdicts(&text, true, 10_000).expect("few orders are left");
+    let (_, states) = verdicts(&text, false, true, 10_000).expect("few orders are left");
     assert!(states < 2_000, "{states}");
 }
 

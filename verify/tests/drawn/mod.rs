@@ -1,17 +1,72 @@
 //! Scenarios with a window, drawn from a fixed sequence: the verdicts of reduced and whole searches are compared by them.
 
 use crate::dice::Dice;
-use carrousel_scenario::Check;
-use carrousel_verify::report::Verdict;
+use carrousel_scenario::{Check, load};
+use carrousel_verify::explore::Limits;
+use carrousel_verify::report::{Report, Verdict};
+use carrousel_verify::run::{Request, check};
 use std::fmt::Write;
 
 /// What two searches have to agree on. What follows a call that its epochs do not admit is not explored, so the other
 /// checks of such a program depend on what comes before that call, which is not the same in a reduced search.
-pub(crate) fn comparable(mut verdicts: Vec<(Check, Verdict)>) -> Vec<(Check, Verdict)> {
+fn comparable(mut verdicts: Vec<(Check, Verdict)>) -> Vec<(Check, Verdict)> {
     if verdicts.contains(&(Check::EpochUsage, Verdict::Violated)) {
         verdicts.retain(|(check, _)| *check == Check::EpochUsage);
     }
     verdicts
+}
+
+/// Explores a text with one thread, up to so many states.
+pub(crate) fn verify(text: &str, portable: bool, reduce: bool, max_states: u64) -> Report {
+    let scenario =
+        load("drawn.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}\n{text}", error.render(false)));
+    let limits = Limits { max_states: Some(max_states), threads: 1, ..Limits::default() };
+    let request = Request { portable, reduce, limits, ..Request::default() };
+    check(&scenario, &request).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// The verdicts of the checks, and how many states there are; `None` if a bound was hit.
+pub(crate) fn verdicts(
+    text: &str,
+    portable: bool,
+    reduce: bool,
+    max_states: u64,
+) -> Option<(Vec<(Check, Verdict)>, u64)> {
+    let report = verify(text, portable, reduce, max_states);
+    let verdicts = report.checks.iter().map(|report| (report.check, report.verdict)).collect();
+    report.exhaustive.then_some((verdicts, report.states))
+}
+
+/// How the search of drawn programs with the reduction compares with the whole search.
+pub(crate) struct Compared {
+    /// Programs that are small enough.
+    pub(crate) programs: u32,
+    /// Those of them that have fewer states with the reduction.
+    pub(crate) fewer: u32,
+    /// By check, those that violate it.
+    pub(crate) violated: [u32; Check::ALL.len()],
+}
+
+/// Draws 400 programs; the verdicts are the same with and without the reduction.
+pub(crate) fn compare(seed: u64, portable: bool) -> Compared {
+    let mut dice = Dice::new(seed);
+    let mut all = Compared { programs: 0, fewer: 0, violated: [0; Check::ALL.len()] };
+    for _ in 0..400 {
+        let text = draw(&mut dice);
+        let Some((whole, states)) = verdicts(&text, portable, false, 20_000) else { continue };
+        let Some((some, reduced)) = verdicts(&text, portable, true, 40_000) else {
+            panic!("the reduction takes more states than there are:\n{text}")
+        };
+        let whole = comparable(whole);
+        assert_eq!(comparable(some), whole, "{text}");
+        all.programs += 1;
+        all.fewer += u32::from(reduced < states);
+        for (check, verdict) in whole {
+            all.violated[check as usize] += u32::from(verdict == Verdict::Violated);
+        }
+    }
+    println!("{} compared, {} with fewer states, violated: {:?}", all.programs, all.fewer, all.violated);
+    all
 }
 
 /// A program for each rank, drawn as rounds in which some ranks synchronize.
@@ -115,7 +170,7 @@ impl Draft<'_> {
 }
 
 /// Two or three ranks, each with a few statements on one window; every fifth program lacks one of them.
-pub(crate) fn draw(dice: &mut Dice) -> String {
+fn draw(dice: &mut Dice) -> String {
     let ranks = 2 + dice.below(2);
     let mut text = format!("ranks {ranks}\nwindow w 16\n");
     for flag in ["access_after_access", "exposure_after_access"] {
