@@ -139,36 +139,43 @@ impl WindowSide {
     /// A call was made; its outputs come next.
     pub(crate) fn called(&mut self, call: &WindowCall, now: u64) {
         let window = call.window;
+        let opens_access =
+            matches!(call.call(), Call::Start(_) | Call::Lock { .. } | Call::LockAll | Call::Fence);
+        if opens_access {
+            self.opened.insert(window, now);
+        }
+        self.in_access = false;
         match call.call() {
-            Call::Start(_) | Call::Lock { .. } | Call::LockAll | Call::Fence => {
-                self.opened.insert(window, now);
-            }
             Call::Transfer { transfer, .. } => {
+                self.in_access = true;
                 let opened = self.opened.get(&window).copied();
                 let until = opened.and_then(|opened| self.patience.until(opened, transfer.len));
                 self.awaited_grant = until.map(|until| (transfer.local, until));
             }
-            _ => {}
-        }
-        let demand_window = |schedule: &mut Schedule<_, _>| schedule.demand_all(|(of, _)| *of == window);
-        self.in_access = matches!(call.call(), Call::Transfer { .. });
-        match call.call() {
             Call::Lock { .. } | Call::LockAll if call.blocking => self.locking = Some(call.clone()),
-            Call::Unlock(target) => self.schedule.demand(&(window, target)),
             Call::Flush(flush) | Call::FlushWithRequest(flush) => {
                 if !self.flushed.contains(&window) {
                     self.flushed.push(window);
                 }
-                match flush.target {
-                    Some(target) => self.schedule.demand(&(window, target)),
-                    None => demand_window(&mut self.schedule),
-                }
+                self.demand(window, flush.target);
             }
-            Call::Complete | Call::UnlockAll | Call::Fence => demand_window(&mut self.schedule),
-            _ => return,
+            Call::Unlock(target) => self.closed(window, Some(target)),
+            Call::Complete | Call::UnlockAll | Call::Fence => self.closed(window, None),
+            Call::Post(_) | Call::Wait | Call::Test | Call::Start(_) | Call::Lock { .. } | Call::LockAll => {}
         }
-        if !matches!(call.call(), Call::Flush(_) | Call::FlushWithRequest(_)) {
-            self.flushed.retain(|of| *of != window);
+    }
+
+    /// An access epoch was closed: its copies are due.
+    fn closed(&mut self, window: WindowIndex, target: Option<RankId>) {
+        self.flushed.retain(|of| *of != window);
+        self.demand(window, target);
+    }
+
+    /// Copies of a window are due: those to one target, or all.
+    fn demand(&mut self, window: WindowIndex, target: Option<RankId>) {
+        match target {
+            Some(target) => self.schedule.demand(&(window, target)),
+            None => self.schedule.demand_all(|(of, _)| *of == window),
         }
     }
 
