@@ -26,7 +26,7 @@ fn steps<P: Protocol>(path: &carrousel_verify::explore::Path<P>) -> usize {
 
 /// What comparing some jobs has shown.
 #[derive(Default)]
-struct Compared {
+struct Comparison {
     /// Jobs.
     jobs: u64,
     /// Searches, of those jobs, that have found something shorter than the first search.
@@ -39,7 +39,7 @@ struct Compared {
     unknown: u64,
 }
 
-impl Compared {
+impl Comparison {
     /// Compares the counterexamples of a job with those of a search of all orders.
     fn compare<P: Protocol>(&mut self, job: &Job, settings: Settings) {
         let Some(expected) = lengths::<P>(job, settings) else { return };
@@ -86,7 +86,7 @@ impl Compared {
 
 fn compare<P: Protocol>(shape: Shape, jobs: u64, portable: bool) {
     let mut dice = Dice::new(17);
-    let mut compared = Compared::default();
+    let mut compared = Comparison::default();
     for _ in 0..jobs {
         let settings = Settings { portable, ..Settings::default() };
         compared.compare::<P>(&draw_job(&mut dice, shape), settings);
@@ -140,7 +140,7 @@ fn draw_master(dice: &mut Dice) -> String {
 #[test]
 fn values_of_the_run() {
     let mut dice = Dice::new(23);
-    let mut compared = Compared::default();
+    let mut compared = Comparison::default();
     let (mut drawn, mut on_the_way) = (0, 0);
     while drawn < 120 {
         let text = draw_master(&mut dice);
