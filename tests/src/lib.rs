@@ -106,7 +106,7 @@ fn profile() -> String {
 }
 
 fn build() -> PathBuf {
-    executable(&["--package", "carrousel-cli"])
+    executable(&["--bin", "carrousel"])
 }
 
 /// An example program of the workspace, built in the profile of the tests.
@@ -114,15 +114,15 @@ fn build() -> PathBuf {
 /// # Panics
 /// When it cannot be built.
 pub fn example(name: &str) -> PathBuf {
-    executable(&["--package", "carrousel-app", "--example", name])
+    executable(&["--example", name])
 }
 
 /// Builds an executable, and says where it is.
 fn executable(what: &[&str]) -> PathBuf {
     let mut cargo = cargo();
-    // With the features of the tests of the whole workspace: else everything would be built twice.
-    cargo.args(["build", "--quiet", "--all-features", "--message-format", "json", "--profile", &profile()]);
-    cargo.args(what);
+    // With the features that the tests of the whole workspace have: else everything would be built twice.
+    cargo.args(["build", "--quiet", "--workspace", "--all-features", "--message-format", "json"]);
+    cargo.args(["--profile", &profile()]).args(what);
     let output = cargo.output().expect("cargo can be started");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout)

@@ -1,7 +1,7 @@
 //! The scenarios are their own regression tests: each `expect` line says what is wrong with its file.
 
 use carrousel_tests::{carrousel, printed, scenarios, stdout};
-use carrousel_verify::suite::ABLATIONS;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Too many ranks to explore within a test.
@@ -134,7 +134,7 @@ fn the_shards_of_a_suite_merge_into_the_suite() {
     std::fs::create_dir_all(&directory).expect("it can be made");
     let shard = |part: &str| {
         let mut command = carrousel();
-        command.args(["verify", "--suite", "ablations", "--format", "json", "--shard", part]);
+        command.args(["verify", "--suite", "connection", "--format", "json", "--shard", part]);
         let output = command.output().expect("it runs");
         assert!(output.status.success(), "{}", printed(&output));
         let path = directory.join(part.replace('/', "-of-"));
@@ -149,9 +149,10 @@ fn the_shards_of_a_suite_merge_into_the_suite() {
     assert!(merged.status.success(), "{}", printed(&merged));
     let report: serde_json::Value = serde_json::from_str(&stdout(&merged)).expect("it is JSON");
     let rows = report["rows"].as_array().expect("it has rows");
-    assert_eq!(rows.len(), ABLATIONS.len());
+    let names: BTreeSet<&str> = rows.iter().filter_map(|row| row["name"].as_str()).collect();
+    assert!(names.len() == rows.len() && rows.len() > 10, "{names:?}");
     for row in rows {
-        assert_eq!(row["verdict"], "violated", "{}", row["name"]);
+        assert_eq!(row["verdict"], "proven", "{}", row["name"]);
     }
     // Half of a suite is not the suite.
     assert_eq!(merge(&[&first]).status.code(), Some(2));

@@ -3,6 +3,9 @@
 use std::process::ExitCode;
 use std::time::Instant;
 
+/// How many steps are named that took longest.
+const LONGEST: usize = 12;
+
 /// How a step ended that has not failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StepOutcome {
@@ -25,6 +28,8 @@ pub(crate) struct Steps {
     passed: u32,
     skipped: Vec<String>,
     failed: Vec<String>,
+    /// Each step that was taken, and its seconds.
+    times: Vec<(String, f64)>,
 }
 
 impl Steps {
@@ -46,6 +51,7 @@ impl Steps {
         let began = Instant::now();
         let done = work();
         let seconds = began.elapsed().as_secs_f64();
+        self.times.push((name.to_owned(), seconds));
         match done.map(Into::into) {
             Ok(StepOutcome::Passed) => {
                 self.passed += 1;
@@ -62,8 +68,14 @@ impl Steps {
         }
     }
 
-    /// The last line, and whether all have passed.
-    pub(crate) fn finish(self) -> ExitCode {
+    /// The last lines, and whether all have passed.
+    pub(crate) fn finish(mut self) -> ExitCode {
+        self.times.sort_by(|one, other| other.1.total_cmp(&one.1));
+        let all: f64 = self.times.iter().map(|(_, seconds)| seconds).sum();
+        println!("{all:.0} s, most of them for:");
+        for (name, seconds) in self.times.iter().take(LONGEST) {
+            println!("{seconds:6.0} s  {name}");
+        }
         for step in &self.skipped {
             println!("skipped: {step}");
         }
