@@ -65,6 +65,6 @@ pub use several::{wait_all, wait_any};
 pub use simulate::simulate;
 pub use window::{
     Access, AccessEpoch, ExposureEpoch, FenceEpoch, FetchRequest, Fetched, LockAllEpoch, LockEpoch, Memory,
-    MemoryMut, Number, PassiveAccess, Window, WindowRequest,
+    MemoryMut, Number, PassiveAccess, Stride, Window, WindowRequest,
 };
 pub use world::World;

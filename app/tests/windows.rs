@@ -56,6 +56,40 @@ fn a_fence_moves_what_was_put_and_got() {
 }
 
 #[test]
+fn columns_of_a_matrix_are_accessed_with_a_stride() {
+    const COLUMNS: usize = 3;
+    fn column(at: usize) -> Stride {
+        Stride { at, block: 1, distance: COLUMNS }
+    }
+    for job in places(2) {
+        let all = simulated(&job, async |world: World| {
+            let (me, other) = (world.rank(), 1 - world.rank());
+            let window = world.window::<u64>(4 * COLUMNS).await?;
+            let epoch = window.fence().await?;
+            epoch.put([10, 20, 30, 40].iter().map(|n| n + u64::from(me)).collect(), other, column(1)).await?;
+            let epoch = epoch.fence().await?;
+            epoch
+                .accumulate(AccumulateOp::Sum, vec![1, 2], other, Stride { at: 1, block: 1, distance: 6 })
+                .await?;
+            let epoch = epoch.fence().await?;
+            let got = epoch.get(4, other, column(1)).await?;
+            let rows = epoch.get(4, other, Stride { at: 0, block: 2, distance: COLUMNS }).await?;
+            let wrong = epoch.get(4, other, column(COLUMNS)).await;
+            epoch.fence().await?.end().await?;
+            assert!(wrong.is_err(), "the last block begins behind the end");
+            let memory = window.memory().to_vec();
+            Ok::<_, Error>((memory, got.take()?, rows.take()?))
+        });
+        for (me, (memory, got, rows)) in (0_u64..2).zip(all) {
+            let there = 1 - me;
+            assert_eq!(memory, [0, 11 + there, 0, 0, 20 + there, 0, 0, 32 + there, 0, 0, 40 + there, 0]);
+            assert_eq!(got, [11 + me, 20 + me, 32 + me, 40 + me], "rank {me}");
+            assert_eq!(rows, [0, 11 + me, 0, 20 + me], "rank {me}");
+        }
+    }
+}
+
+#[test]
 fn groups_post_start_complete_and_wait() {
     for size in [1, 1_000, 300_000] {
         for job in places(3) {

@@ -176,6 +176,20 @@ pub enum Error {
         /// The elements that the target has.
         len: usize,
     },
+    /// An access in blocks that cannot be.
+    #[error(
+        "{class}: {len} elements in blocks of {block}, which begin {distance} apart: blocks are whole, not empty, and do not \
+         overlap",
+        class = self.class()
+    )]
+    Blocks {
+        /// Elements of the access.
+        len: usize,
+        /// Elements of a block.
+        block: usize,
+        /// Elements from the begin of a block to the begin of the next.
+        distance: usize,
+    },
     /// An atomic operation is not defined for its type.
     #[error("{class}: {0}", class = self.class())]
     Operation(#[from] OperationError),
@@ -240,7 +254,7 @@ impl Error {
             Self::Operation(OperationError::Length { .. }) => Class::Count,
             Self::Usage(_) | Self::Ended => Class::Request,
             Self::Truncated { .. } => Class::Truncate,
-            Self::Uneven { .. } => Class::Count,
+            Self::Uneven { .. } | Self::Blocks { .. } => Class::Count,
             Self::PeerLost { .. } => Class::ProcessFailed,
             Self::Memory(_) => Class::NoMemory,
             Self::Internal(_) => Class::Internal,

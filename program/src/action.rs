@@ -48,8 +48,8 @@ pub enum Action<'a> {
         /// The communicator that the process gets, one of [`Program::groups`](crate::Program::groups).
         made: Option<Communicator>,
     },
-    /// The process accesses the memory of a window at some rank. The call returns at once, and has no request: the access is
-    /// complete when its epoch is, or a flush that covers it.
+    /// The process accesses the memory of a window at some rank. The call returns at once. A request begins if the access has
+    /// one.
     Access(Access),
     /// The program itself reads or writes its own memory of a window.
     TouchWindow(OwnAccess),
@@ -90,6 +90,7 @@ impl Action<'_> {
         match self {
             Self::Start { blocking, .. } => !blocking,
             Self::Synchronize(call) => !call.blocking && !call.is_born_complete(),
+            Self::Access(access) => access.with_request,
             _ => false,
         }
     }

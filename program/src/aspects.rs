@@ -43,7 +43,7 @@ pub fn aspects(scenario: &Scenario) -> Aspects {
         all.accesses_window |= accesses_window(op);
         all.is_of_epoch |= is_of_epoch(op);
         all.locks |= matches!(op, Op::Lock { .. } | Op::LockAll { .. });
-        all.leaves_request |= leaves_request(op);
+        all.leaves_request |= leaves_request(op) || step.bind.is_some() && accesses_other(op);
         all.may_leave_message |= may_leave_message(op);
     }
     all
@@ -95,6 +95,11 @@ fn accesses_window(op: &Op) -> bool {
             | Op::Load { .. }
             | Op::Store { .. }
     )
+}
+
+/// Whether a statement accesses a window's memory at some rank: it has a request of its own if it binds a name.
+fn accesses_other(op: &Op) -> bool {
+    accesses_window(op) && !matches!(op, Op::Load { .. } | Op::Store { .. })
 }
 
 fn is_of_epoch(op: &Op) -> bool {

@@ -20,6 +20,8 @@ pub(crate) struct Named<'a> {
     pub(crate) awaited: &'a [Ordinal],
     /// The group of its epoch.
     pub(crate) group: &'a [RankId],
+    /// It binds a name.
+    pub(crate) is_bound: bool,
 }
 
 /// The action of a statement whose values are known, or are those of its outline.
@@ -80,16 +82,17 @@ pub(crate) fn meaning<'a>(op: &Op, on: CommunicatorId, groups: &Groups, named: N
         | Op::Unlock { .. }
         | Op::LockAll { .. }
         | Op::UnlockAll { .. }
-        | Op::Flush { .. } => on_window(op, named.group)
+        | Op::Flush { .. } => on_window(op, named)
             .unwrap_or_else(|| unreachable!("each statement on a window is one of its calls")),
         Op::Deferred(_) => unreachable!("its values are known, or those of its outline"),
     }
 }
 
-/// The action of a statement on a window; `None` if it is about none. `group` are the ranks that it names.
-pub(crate) fn on_window<'a>(op: &Op, group: &'a [RankId]) -> Option<Action<'a>> {
-    let accessed = || access(op).map(Action::Access).or_else(|| own_access(op).map(Action::TouchWindow));
-    accessed().or_else(|| synchronization(op, group).map(Action::Synchronize))
+/// The action of a statement on a window; `None` if it is about none.
+pub(crate) fn on_window<'a>(op: &Op, named: Named<'a>) -> Option<Action<'a>> {
+    let access = access(op, named.is_bound).map(Action::Access);
+    let accessed = access.or_else(|| own_access(op).map(Action::TouchWindow));
+    accessed.or_else(|| synchronization(op, named.group).map(Action::Synchronize))
 }
 
 /// A message without bytes uses no buffer that another statement could see.

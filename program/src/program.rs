@@ -85,7 +85,7 @@ pub struct Program {
 /// If there is such a statement: the first one.
 pub fn check_no_windows(scenario: &Scenario) -> Result<(), ProgramError> {
     let mut steps = scenario.programs.iter().flat_map(|program| &program.steps);
-    let of_window = |step: &&scenario::Step| on_window(step.op.outline(), &[]).is_some();
+    let of_window = |step: &&scenario::Step| on_window(step.op.outline(), Named::default()).is_some();
     match steps.find(of_window) {
         Some(step) => Err(ProgramError::Window { line: step.line, statement: step.op.name() }),
         None => Ok(()),
@@ -123,7 +123,8 @@ impl Program {
         for step in &source.steps {
             started.push(names.started());
             let (line, statement) = (step.line, step.op.name());
-            let action = meaning(step.op.outline(), step.on, groups, Named::default());
+            let is_bound = step.bind.is_some();
+            let action = meaning(step.op.outline(), step.on, groups, Named { is_bound, ..Named::default() });
             named.extend(windows::group(&step.op).iter().map(|rank| RankId(*rank)));
             named_until.push(named.len() as u32);
             let members = &groups.of(step.on).members;
@@ -152,6 +153,7 @@ impl Program {
                     // A name that is bound to a request which is complete from the beginning stands for none.
                     false => names.start_blocking(step.bind.filter(|_| !call.blocking), false),
                 },
+                Action::Access(access) if access.with_request => names.start(step.bind, false),
                 Action::Compute { .. }
                 | Action::Touch { .. }
                 | Action::Access(_)
@@ -347,8 +349,11 @@ impl<'a> Statement<'a> {
 
     fn meaning_of(self, op: &Op) -> Action<'a> {
         let Program { awaited, awaited_until, named, named_until, groups, .. } = self.program;
-        let named =
-            Named { awaited: self.part(awaited, awaited_until), group: self.part(named, named_until) };
+        let named = Named {
+            awaited: self.part(awaited, awaited_until),
+            group: self.part(named, named_until),
+            is_bound: self.step().bind.is_some(),
+        };
         meaning(op, self.step().on, groups, named)
     }
 }

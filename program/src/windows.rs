@@ -2,8 +2,8 @@
 
 use crate::operation::{Buffer, Part};
 use carrousel_rank::RankId;
-use carrousel_rank::epoch::{Call, Flags, Flush, Mode, TransferKind};
-use carrousel_scenario::{BufferId, Op, OptionValue, Scenario, WindowId};
+use carrousel_rank::epoch::{AccumulateOp, Blocks, Call, Flags, Flush, Mode, TransferKind};
+use carrousel_scenario::{Assertions, BufferId, Combine, Op, OptionValue, Scenario, WindowId};
 
 /// An operation of the program on a window's memory at some rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,12 +14,15 @@ pub struct Access {
     pub kind: TransferKind,
     /// The rank whose memory it is; may be the origin itself.
     pub target: RankId,
-    /// Where in the window, in bytes.
-    pub offset: u64,
-    /// Bytes.
-    pub len: u64,
-    /// The local memory. An operation without bytes uses no named buffer, whatever the statement says.
+    /// Where in the window.
+    pub place: Blocks,
+    /// How an atomic operation combines; the sum for others, which do not.
+    pub combine: AccumulateOp,
+    /// The local memory, contiguous. An operation without bytes uses no named buffer, whatever the statement says.
     pub buffer: Buffer,
+    /// It has a request of its own, which is complete when the local memory is free, or has what was fetched (MPI-4.1,
+    /// 12.3.5). Otherwise it is complete when its epoch is, or a flush that covers it.
+    pub with_request: bool,
 }
 
 impl Access {
@@ -51,6 +54,8 @@ pub struct Synchronization<'a> {
     pub call: Call<'a>,
     /// Whether the statement waits until the call is complete.
     pub blocking: bool,
+    /// What the program promises. The library does not need it: only the checker asks whether it is true.
+    pub assertions: Assertions,
 }
 
 impl Synchronization<'_> {
@@ -63,28 +68,57 @@ impl Synchronization<'_> {
 /// The bytes that atomic operations on one element access.
 const ATOMIC: u64 = 8;
 
-/// The access of a statement, if it is one.
-pub(crate) fn access(op: &Op) -> Option<Access> {
-    let (window, kind, target, offset, len, named) = match *op {
-        Op::Put { window, target, size, displacement, buf } => {
-            (window, TransferKind::Put, target, displacement, size, buf)
+/// The access of a statement, if it is one. It has a request if a name is bound to it.
+pub(crate) fn access(op: &Op, with_request: bool) -> Option<Access> {
+    let (window, kind, target, place, named) = match *op {
+        Op::Put { window, target, size: len, displacement: offset, count, stride, buf } => {
+            (window, TransferKind::Put, target, Blocks { offset, len, count: count.into(), stride }, buf)
         }
-        Op::Get { window, target, size, displacement, buf } => {
-            (window, TransferKind::Get, target, displacement, size, buf)
+        Op::Get { window, target, size: len, displacement: offset, count, stride, buf } => {
+            (window, TransferKind::Get, target, Blocks { offset, len, count: count.into(), stride }, buf)
         }
-        Op::Accumulate { window, target, size, displacement, buf } => {
-            (window, TransferKind::Accumulate, target, displacement, size, buf)
+        Op::Accumulate {
+            window,
+            target,
+            size: len,
+            displacement: offset,
+            count,
+            stride,
+            fetches,
+            buf,
+            ..
+        } => {
+            let kind = if fetches { TransferKind::GetAccumulate } else { TransferKind::Accumulate };
+            (window, kind, target, Blocks { offset, len, count: count.into(), stride }, buf)
         }
-        Op::FetchOp { window, target, displacement } => {
-            (window, TransferKind::FetchAndOp, target, displacement, ATOMIC, None)
+        Op::FetchOp { window, target, displacement, .. } => {
+            (window, TransferKind::FetchAndOp, target, Blocks::contiguous(displacement, ATOMIC), None)
         }
         Op::CompareSwap { window, target, displacement } => {
-            (window, TransferKind::CompareAndSwap, target, displacement, ATOMIC, None)
+            (window, TransferKind::CompareAndSwap, target, Blocks::contiguous(displacement, ATOMIC), None)
         }
         _ => return None,
     };
-    let buffer = buffer(named, len, kind);
-    Some(Access { window, kind, target: RankId(target), offset, len, buffer })
+    let buffer = buffer(named, place.bytes(), kind);
+    let combine = match *op {
+        Op::Accumulate { combine, .. } | Op::FetchOp { combine, .. } => accumulate_op(combine),
+        _ => AccumulateOp::Sum,
+    };
+    Some(Access { window, kind, target: RankId(target), place, combine, buffer, with_request })
+}
+
+fn accumulate_op(combine: Combine) -> AccumulateOp {
+    match combine {
+        Combine::Sum => AccumulateOp::Sum,
+        Combine::Product => AccumulateOp::Product,
+        Combine::Min => AccumulateOp::Min,
+        Combine::Max => AccumulateOp::Max,
+        Combine::And => AccumulateOp::And,
+        Combine::Or => AccumulateOp::Or,
+        Combine::Xor => AccumulateOp::Xor,
+        Combine::Replace => AccumulateOp::Replace,
+        Combine::NoOp => AccumulateOp::NoOp,
+    }
 }
 
 fn buffer(named: Option<BufferId>, len: u64, kind: TransferKind) -> Buffer {
@@ -108,17 +142,17 @@ pub(crate) fn own_access(op: &Op) -> Option<OwnAccess> {
 /// The call of a statement on the epochs of a window, if it has one. `group` are the ranks that it names.
 pub(crate) fn synchronization<'a>(op: &Op, group: &'a [RankId]) -> Option<Synchronization<'a>> {
     let (window, call, blocking) = match *op {
-        Op::Fence { window, blocking } => (window, Call::Fence, blocking),
+        Op::Fence { window, blocking, .. } => (window, Call::Fence, blocking),
         Op::Start { window, blocking, .. } => (window, Call::Start(group), blocking),
         Op::Complete { window, blocking } => (window, Call::Complete, blocking),
         Op::Post { window, blocking, .. } => (window, Call::Post(group), blocking),
         Op::WaitEpoch { window, blocking } => (window, Call::Wait, blocking),
-        Op::Lock { window, target, exclusive, blocking } => {
+        Op::Lock { window, target, exclusive, blocking, .. } => {
             let mode = if exclusive { Mode::Exclusive } else { Mode::Shared };
             (window, Call::Lock { target: RankId(target), mode }, blocking)
         }
         Op::Unlock { window, target, blocking } => (window, Call::Unlock(RankId(target)), blocking),
-        Op::LockAll { window, blocking } => (window, Call::LockAll, blocking),
+        Op::LockAll { window, blocking, .. } => (window, Call::LockAll, blocking),
         Op::UnlockAll { window, blocking } => (window, Call::UnlockAll, blocking),
         Op::Flush { window, target, local, blocking } => {
             let flush = Flush { target: target.map(RankId), is_local: local };
@@ -126,7 +160,7 @@ pub(crate) fn synchronization<'a>(op: &Op, group: &'a [RankId]) -> Option<Synchr
         }
         _ => return None,
     };
-    Some(Synchronization { window, call, blocking })
+    Some(Synchronization { window, call, blocking, assertions: op.assertions() })
 }
 
 /// The ranks that a statement names as the group of its epoch.

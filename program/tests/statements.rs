@@ -1,6 +1,6 @@
 //! Every statement of the language that has a meaning, and the calls that it leads to.
 
-use carrousel_program::epoch::Flags;
+use carrousel_program::epoch::{AccumulateOp, Blocks, Flags};
 use carrousel_program::{
     Access, Action, Aspects, Buffer, BufferId, Call, Kind, Memory, OwnAccess, Part, Program, ProgramError,
     RankId, Received, RequestId, Source, WindowId, WindowLayout, aspects, check_no_windows, mpi, programs,
@@ -300,8 +300,19 @@ fn on_window(statement: &str) -> String {
     match programs[1].statement(0).outline() {
         Action::Access(access) => {
             assert_eq!(access.window, WindowId(1));
-            let Access { kind, target, offset, len, buffer, .. } = access;
-            format!("{kind:?} {target:?} {offset} {len} {buffer:?} {}", access.writes_buffer())
+            let Access {
+                kind, target, place: Blocks { offset, len, count, stride }, combine, buffer, ..
+            } = access;
+            assert_eq!(
+                programs[1].statement(0).requests().len(),
+                usize::from(access.with_request),
+                "{statement}"
+            );
+            let blocks = if count == 1 { String::new() } else { format!(" {count}x{stride}") };
+            let combine = if combine == AccumulateOp::Sum { String::new() } else { format!(" {combine:?}") };
+            let request = if access.with_request { " with request" } else { "" };
+            let writes = access.writes_buffer();
+            format!("{kind:?} {target:?} {offset} {len}{blocks} {buffer:?} {writes}{combine}{request}")
         }
         Action::TouchWindow(OwnAccess { window: WindowId(1), offset, len, write }) => {
             format!("own {offset} {len} {write}")
@@ -325,6 +336,10 @@ fn every_statement_on_a_window_has_its_call() {
         ("acc w to 0 size 16 at 8", "Accumulate RankId(0) 8 16 Own(Outgoing) false"),
         ("fetch_op w at 3 at 8", "FetchAndOp RankId(3) 8 8 Own(Incoming) true"),
         ("cas w at 3", "CompareAndSwap RankId(3) 0 8 Own(Incoming) true"),
+        ("put w to 2 size 8 count 3 stride 16", "Put RankId(2) 0 8 3x16 Own(Outgoing) false"),
+        ("get_acc w to 0 size 8 op max", "GetAccumulate RankId(0) 0 8 Own(Incoming) true Max"),
+        ("fetch_op w at 3 at 8 op xor", "FetchAndOp RankId(3) 8 8 Own(Incoming) true Xor"),
+        ("r = get w from me size 4", "Get RankId(1) 0 4 Own(Incoming) true with request"),
         ("load w at 8 size 4", "own 8 4 false"),
         ("store w at 0 size 64", "own 0 64 true"),
     ];
@@ -355,7 +370,10 @@ fn every_statement_on_a_window_has_its_call() {
         assert_eq!(on_window(statement), format!("{call} true {opens}"));
         assert_eq!(on_window(&format!("i{statement}")), format!("{call} false {opens}"));
     }
-    let verb = |statement: &str| statement.split(' ').next().unwrap_or_default().to_owned();
+    let verb = |statement: &str| {
+        let unbound = statement.trim_start_matches("r = ");
+        unbound.split(' ').next().unwrap_or_default().to_owned()
+    };
     let named = accesses.iter().map(|(statement, _)| verb(statement));
     let called = synchronizations.iter().map(|(statement, ..)| verb(statement));
     let known: BTreeSet<String> = named.chain(called.flat_map(|verb| [format!("i{verb}"), verb])).collect();

@@ -6,7 +6,9 @@
 
 use std::sync::Arc;
 
+use crate::assertions::Assertions;
 use crate::checks::Check;
+use crate::combine::Combine;
 use crate::span::Span;
 use crate::units::Unit;
 use crate::verb::Verb;
@@ -145,6 +147,10 @@ pub enum Arg {
     Shared,
     /// `exclusive`.
     Exclusive,
+    /// How atomics combine: `sum`.
+    Combine(Combine),
+    /// The words behind `assert`, at least one.
+    Assertions(Assertions),
 }
 
 /// `[R...]`.

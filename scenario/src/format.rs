@@ -191,6 +191,8 @@ impl fmt::Display for Arg {
             Arg::All => f.write_str("all"),
             Arg::Shared => f.write_str("shared"),
             Arg::Exclusive => f.write_str("exclusive"),
+            Arg::Combine(combine) => combine.fmt(f),
+            Arg::Assertions(assertions) => assertions.fmt(f),
         }
     }
 }

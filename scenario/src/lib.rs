@@ -31,9 +31,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+mod assertions;
 pub mod ast;
 mod check;
 mod checks;
+mod combine;
 mod deferred;
 mod error;
 mod format;
@@ -53,8 +55,10 @@ mod written;
 
 use std::io::{self, Read};
 
+pub use assertions::{Assertion, Assertions};
 pub use check::check;
 pub use checks::{Check, UnknownCheck};
+pub use combine::Combine;
 pub use deferred::ValueError;
 pub use error::{Error, Fault};
 pub use format::format;

@@ -27,6 +27,8 @@ pub const TREE_MEMORY_MAX: u64 = 64_000_000;
 pub const MEMORY_MAX: u64 = 88_000_000;
 /// Most operands of one expression.
 pub const OPERANDS_MAX: usize = 1_024;
+/// Most blocks of one access with a stride.
+pub const BLOCKS_MAX: u32 = 65_536;
 /// Most windows.
 pub const WINDOWS_MAX: usize = 65_536;
 /// Most items of one group, names behind one `wait`, or groups behind `nodes`.

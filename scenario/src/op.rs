@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::assertions::Assertions;
 use crate::ast::Tree;
+use crate::combine::Combine;
 use crate::ids::{BufferId, CommunicatorId, RequestId, Source, TagSelector, WindowId};
 use crate::value::Within;
 
@@ -156,10 +158,14 @@ pub enum Op {
         window: WindowId,
         /// The rank whose memory is written.
         target: u32,
-        /// Bytes.
+        /// Bytes of one block.
         size: u64,
         /// Byte displacement at the target.
         displacement: u64,
+        /// Blocks.
+        count: u32,
+        /// Bytes from the begin of one block to the begin of the next, at least `size`.
+        stride: u64,
         /// The named origin buffer; `None` is a buffer of this statement's own.
         buf: Option<BufferId>,
     },
@@ -169,23 +175,35 @@ pub enum Op {
         window: WindowId,
         /// The rank whose memory is read.
         target: u32,
-        /// Bytes.
+        /// Bytes of one block.
         size: u64,
         /// Byte displacement at the target.
         displacement: u64,
+        /// Blocks.
+        count: u32,
+        /// Bytes from the begin of one block to the begin of the next, at least `size`.
+        stride: u64,
         /// The named origin buffer; `None` is a buffer of this statement's own.
         buf: Option<BufferId>,
     },
-    /// `acc`: on 8-byte elements; size and displacement are multiples of 8.
+    /// `acc`, `get_acc`: on 8-byte elements; size and displacement are multiples of 8.
     Accumulate {
         /// The window.
         window: WindowId,
         /// The rank whose memory is updated.
         target: u32,
-        /// Bytes, a multiple of 8.
+        /// Bytes of one block, a multiple of 8.
         size: u64,
         /// Byte displacement at the target, a multiple of 8.
         displacement: u64,
+        /// Blocks.
+        count: u32,
+        /// Bytes from the begin of one block to the begin of the next, at least `size`.
+        stride: u64,
+        /// How its elements are combined with the target's.
+        combine: Combine,
+        /// `get_acc`: what was there comes back.
+        fetches: bool,
         /// The named origin buffer; `None` is a buffer of this statement's own.
         buf: Option<BufferId>,
     },
@@ -197,6 +215,8 @@ pub enum Op {
         target: u32,
         /// Byte displacement at the target, a multiple of 8.
         displacement: u64,
+        /// How the operand is combined with the target's element.
+        combine: Combine,
     },
     /// `cas`: on 8 bytes.
     CompareSwap {
@@ -211,6 +231,8 @@ pub enum Op {
     Fence {
         /// The window.
         window: WindowId,
+        /// What the program promises.
+        assertions: Assertions,
         /// Whether the call waits for its completion.
         blocking: bool,
     },
@@ -220,6 +242,8 @@ pub enum Op {
         window: WindowId,
         /// The targets: a set, ascending, possibly empty.
         group: Arc<[u32]>,
+        /// What the program promises.
+        assertions: Assertions,
         /// Whether it is `start`.
         blocking: bool,
     },
@@ -236,6 +260,8 @@ pub enum Op {
         window: WindowId,
         /// The origins: a set, ascending, possibly empty.
         group: Arc<[u32]>,
+        /// What the program promises.
+        assertions: Assertions,
         /// Whether it is `post`.
         blocking: bool,
     },
@@ -254,6 +280,8 @@ pub enum Op {
         target: u32,
         /// `exclusive`, not `shared`.
         exclusive: bool,
+        /// What the program promises.
+        assertions: Assertions,
         /// Whether it is `lock`.
         blocking: bool,
     },
@@ -270,6 +298,8 @@ pub enum Op {
     LockAll {
         /// The window.
         window: WindowId,
+        /// What the program promises.
+        assertions: Assertions,
         /// Whether it is `lock_all`.
         blocking: bool,
     },
@@ -363,7 +393,8 @@ impl Op {
             Op::Store { .. } => "store",
             Op::Put { .. } => "put",
             Op::Get { .. } => "get",
-            Op::Accumulate { .. } => "acc",
+            Op::Accumulate { fetches: false, .. } => "acc",
+            Op::Accumulate { fetches: true, .. } => "get_acc",
             Op::FetchOp { .. } => "fetch_op",
             Op::CompareSwap { .. } => "cas",
             Op::Fence { blocking, .. } => form(blocking, "fence", "ifence"),
@@ -411,6 +442,18 @@ impl Op {
             | Op::UnlockAll { blocking, .. }
             | Op::Flush { blocking, .. } => !blocking,
             _ => false,
+        }
+    }
+
+    /// What the program promises at a call that opens an epoch.
+    pub fn assertions(&self) -> Assertions {
+        match *self {
+            Op::Fence { assertions, .. }
+            | Op::Start { assertions, .. }
+            | Op::Post { assertions, .. }
+            | Op::Lock { assertions, .. }
+            | Op::LockAll { assertions, .. } => assertions,
+            _ => Assertions::default(),
         }
     }
 }

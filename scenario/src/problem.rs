@@ -7,8 +7,8 @@ use miette::Diagnostic;
 use thiserror::Error;
 
 use crate::limits::{
-    COLOR_MAX, FILE_BYTES_MAX, ITEMS_MAX, MEMORY_MAX, NAME_BYTES_MAX, NESTING_MAX, OPERANDS_MAX, RANKS_MAX,
-    STATEMENTS_MAX, TAG_MAX, TREE_MEMORY_MAX, WINDOWS_MAX,
+    BLOCKS_MAX, COLOR_MAX, FILE_BYTES_MAX, ITEMS_MAX, MEMORY_MAX, NAME_BYTES_MAX, NESTING_MAX, OPERANDS_MAX,
+    RANKS_MAX, STATEMENTS_MAX, TAG_MAX, TREE_MEMORY_MAX, WINDOWS_MAX,
 };
 
 /// An error of a file.
@@ -262,6 +262,18 @@ pub enum Problem {
     )]
     #[diagnostic(code(scenario::outside_window))]
     OutsideWindow { window: String, first: u64, last: u64, size: u64 },
+    #[error("`count` and `stride` stand together, expected both or none")]
+    #[diagnostic(
+        code(scenario::half_a_stride),
+        help("`size 8 count 4 stride 64` are 4 blocks of 8 bytes, which begin 64 bytes apart")
+    )]
+    HalfAStride,
+    #[error("a stride of {stride} bytes, expected at least {size}: blocks must not overlap")]
+    #[diagnostic(code(scenario::stride_below_size))]
+    StrideBelowSize { stride: u64, size: u64 },
+    #[error("{count} blocks, expected at most {max}", max = BLOCKS_MAX)]
+    #[diagnostic(code(scenario::too_many_blocks))]
+    TooManyBlocks { count: u64 },
     #[error("{what} of {value} bytes, expected a multiple of 8: atomics work on 8-byte elements")]
     #[diagnostic(code(scenario::unaligned))]
     Unaligned { what: &'static str, value: u64 },

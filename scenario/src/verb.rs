@@ -3,6 +3,8 @@
 //! The parser, the formatter and the checker all follow it. A new statement is a line here, an
 //! [`Op`](crate::Op), and its lowering in `check/lower.rs`.
 
+use crate::assertions::Assertion;
+
 /// One place behind a keyword.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
@@ -43,6 +45,12 @@ pub enum Holds {
     Requests,
     /// The name of a communicator.
     Communicator,
+    /// A number of blocks.
+    Count,
+    /// How an atomic operation combines.
+    Combine,
+    /// Some of these, to the end of the line.
+    Assertions(&'static [Assertion]),
 }
 
 impl Holds {
@@ -62,6 +70,9 @@ impl Holds {
             Holds::Request => "the name of a request",
             Holds::Requests => "`all` or the names of requests",
             Holds::Communicator => "the name of a communicator",
+            Holds::Count => "a number of blocks",
+            Holds::Combine => "an operation like `sum`",
+            Holds::Assertions(_) => "what the program asserts",
         }
     }
 }
@@ -85,6 +96,9 @@ const TAG_ANY: Slot = slot("tag", Holds::TagOrAny);
 const SIZE: Slot = slot("size", Holds::Size);
 const AT: Slot = slot("at", Holds::Size);
 const MAYBE_AT: Slot = optional("at", Holds::Size);
+const MAYBE_COUNT: Slot = optional("count", Holds::Count);
+const MAYBE_STRIDE: Slot = optional("stride", Holds::Size);
+const MAYBE_OP: Slot = optional("op", Holds::Combine);
 const MAYBE_BUF: Slot = optional("buf", Holds::Buffer);
 const MAYBE_ON: Slot = optional("on", Holds::Communicator);
 
@@ -93,11 +107,30 @@ const RECV: &[Slot] = &[FROM_ANY, TAG_ANY, SIZE, MAYBE_BUF, MAYBE_ON];
 const ROOTED: &[Slot] = &[ROOT, SIZE, MAYBE_ON];
 const UNROOTED: &[Slot] = &[SIZE, MAYBE_ON];
 const OWN_MEMORY: &[Slot] = &[WINDOW, AT, SIZE];
-const TO_WINDOW: &[Slot] = &[WINDOW, TO, SIZE, MAYBE_AT, MAYBE_BUF];
+const TO_WINDOW: &[Slot] = &[WINDOW, TO, SIZE, MAYBE_AT, MAYBE_COUNT, MAYBE_STRIDE, MAYBE_BUF];
+const COMBINE: &[Slot] = &[WINDOW, TO, SIZE, MAYBE_AT, MAYBE_COUNT, MAYBE_STRIDE, MAYBE_BUF, MAYBE_OP];
 const ATOMIC: &[Slot] = &[WINDOW, AT_RANK, MAYBE_AT];
-const TO_GROUP: &[Slot] = &[WINDOW, slot("to", Holds::Group)];
-const FROM_GROUP: &[Slot] = &[WINDOW, slot("from", Holds::Group)];
-const LOCK: &[Slot] = &[WINDOW, AT_RANK, slot("", Holds::LockMode)];
+const TO_GROUP: &[Slot] = &[WINDOW, slot("to", Holds::Group), ASSERT_NOCHECK];
+const FROM_GROUP: &[Slot] = &[
+    WINDOW,
+    slot("from", Holds::Group),
+    optional("assert", Holds::Assertions(&[Assertion::NoCheck, Assertion::NoStore, Assertion::NoPut])),
+];
+const LOCK: &[Slot] = &[WINDOW, AT_RANK, slot("", Holds::LockMode), ASSERT_NOCHECK];
+const LOCK_ALL: &[Slot] = &[WINDOW, ASSERT_NOCHECK];
+const FENCE: &[Slot] = &[
+    WINDOW,
+    optional(
+        "assert",
+        Holds::Assertions(&[
+            Assertion::NoStore,
+            Assertion::NoPut,
+            Assertion::NoPrecede,
+            Assertion::NoSucceed,
+        ]),
+    ),
+];
+const ASSERT_NOCHECK: Slot = optional("assert", Holds::Assertions(&[Assertion::NoCheck]));
 const ONE_TARGET: &[Slot] = &[WINDOW, AT_RANK];
 
 macro_rules! verbs {
@@ -155,12 +188,13 @@ verbs! {
     Load "load" OWN_MEMORY;
     Store "store" OWN_MEMORY;
     Put "put" TO_WINDOW;
-    Get "get" &[WINDOW, FROM, SIZE, MAYBE_AT, MAYBE_BUF];
-    Acc "acc" TO_WINDOW;
-    FetchOp "fetch_op" ATOMIC;
+    Get "get" &[WINDOW, FROM, SIZE, MAYBE_AT, MAYBE_COUNT, MAYBE_STRIDE, MAYBE_BUF];
+    Acc "acc" COMBINE;
+    GetAcc "get_acc" COMBINE;
+    FetchOp "fetch_op" &[WINDOW, AT_RANK, MAYBE_AT, MAYBE_OP];
     Cas "cas" ATOMIC;
-    Fence "fence" &[WINDOW];
-    IFence "ifence" &[WINDOW];
+    Fence "fence" FENCE;
+    IFence "ifence" FENCE;
     Start "start" TO_GROUP;
     IStart "istart" TO_GROUP;
     Complete "complete" &[WINDOW];
@@ -173,8 +207,8 @@ verbs! {
     ILock "ilock" LOCK;
     Unlock "unlock" ONE_TARGET;
     IUnlock "iunlock" ONE_TARGET;
-    LockAll "lock_all" &[WINDOW];
-    ILockAll "ilock_all" &[WINDOW];
+    LockAll "lock_all" LOCK_ALL;
+    ILockAll "ilock_all" LOCK_ALL;
     UnlockAll "unlock_all" &[WINDOW];
     IUnlockAll "iunlock_all" &[WINDOW];
     Flush "flush" ONE_TARGET;
@@ -193,9 +227,14 @@ impl Verb {
         self.i_form_of().is_some()
     }
 
+    /// Whether it accesses the memory of a window at some rank: with a name it has a request of its own (`rput`).
+    pub fn accesses(self) -> bool {
+        matches!(self, Verb::Put | Verb::Get | Verb::Acc | Verb::GetAcc | Verb::FetchOp | Verb::Cas)
+    }
+
     /// Whether a name may be bound to it: to the request that it starts, or to the message that it receives or finds.
     pub fn binds(self) -> bool {
-        self.starts_request() || matches!(self, Verb::Recv | Verb::SendRecv | Verb::Probe)
+        self.starts_request() || self.accesses() || matches!(self, Verb::Recv | Verb::SendRecv | Verb::Probe)
     }
 
     /// Whether its expressions may use `source(NAME)` and `tag(NAME)`. Not in collectives, which every rank calls
@@ -227,6 +266,9 @@ impl Verb {
                 Holds::Tag => "T",
                 Holds::TagOrAny => "T|any",
                 Holds::Size if slot.word == "at" => "D",
+                Holds::Size if slot.word == "stride" => "S",
+                Holds::Count => "K",
+                Holds::Combine => "OP",
                 Holds::Size => "N",
                 Holds::Time => "TIME",
                 Holds::Group => "[R...]",
@@ -234,6 +276,11 @@ impl Verb {
                 Holds::Request => "NAME",
                 Holds::Requests => "NAME...|all",
                 Holds::Communicator => "C",
+                Holds::Assertions(of) => {
+                    let words: Vec<&str> = of.iter().map(|assertion| assertion.name()).collect();
+                    text += &format!(" [assert {}]", words.join("|"));
+                    continue;
+                }
             };
             let blank = if slot.word.is_empty() { "" } else { " " };
             let clause = format!("{}{blank}{value}", slot.word);

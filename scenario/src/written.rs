@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::assertions::Assertions;
+use crate::combine::Combine;
 use crate::ids::{BufferId, CommunicatorId, RequestId, WindowId};
 use crate::model::{Program, Scenario, Step};
 use crate::op::Op;
@@ -65,6 +67,14 @@ impl<'a> Written<'a> {
             return Ok(());
         }
         write!(f, " at {}", units::size(displacement))
+    }
+
+    fn combine(f: &mut fmt::Formatter<'_>, combine: Combine) -> fmt::Result {
+        if combine == Combine::default() { Ok(()) } else { write!(f, " op {combine}") }
+    }
+
+    fn assertions(f: &mut fmt::Formatter<'_>, assertions: Assertions) -> fmt::Result {
+        if assertions.is_empty() { Ok(()) } else { write!(f, " assert {assertions}") }
     }
 
     fn group(f: &mut fmt::Formatter<'_>, word: &str, group: &[u32]) -> fmt::Result {
@@ -157,39 +167,56 @@ impl Written<'_> {
                 self.window(f, window)?;
                 write!(f, " at {} size {}", units::size(displacement), units::size(size))
             }
-            Op::Put { window, target, size, displacement, buf }
-            | Op::Get { window, target, size, displacement, buf }
-            | Op::Accumulate { window, target, size, displacement, buf } => {
+            Op::Put { window, target, size, displacement, count, stride, buf }
+            | Op::Get { window, target, size, displacement, count, stride, buf }
+            | Op::Accumulate { window, target, size, displacement, count, stride, buf, .. } => {
                 self.window(f, window)?;
                 let word = if matches!(self.op, Op::Get { .. }) { "from" } else { "to" };
                 write!(f, " {word} {target} size {}", units::size(size))?;
                 Self::at(f, displacement)?;
-                self.own_buffer(f, buf)
+                if (count, stride) != (1, size) {
+                    write!(f, " count {count} stride {}", units::size(stride))?;
+                }
+                self.own_buffer(f, buf)?;
+                match *self.op {
+                    Op::Accumulate { combine, .. } => Self::combine(f, combine),
+                    _ => Ok(()),
+                }
             }
-            Op::FetchOp { window, target, displacement }
-            | Op::CompareSwap { window, target, displacement } => {
+            Op::FetchOp { window, target, displacement, combine } => {
+                self.window(f, window)?;
+                write!(f, " at {target}")?;
+                Self::at(f, displacement)?;
+                Self::combine(f, combine)
+            }
+            Op::CompareSwap { window, target, displacement } => {
                 self.window(f, window)?;
                 write!(f, " at {target}")?;
                 Self::at(f, displacement)
             }
-            Op::Fence { window, .. }
-            | Op::Complete { window, .. }
+            Op::Complete { window, .. }
             | Op::WaitEpoch { window, .. }
-            | Op::LockAll { window, .. }
             | Op::UnlockAll { window, .. }
             | Op::Flush { window, target: None, .. } => self.window(f, window),
-            Op::Start { window, ref group, .. } => {
+            Op::Fence { window, assertions, .. } | Op::LockAll { window, assertions, .. } => {
                 self.window(f, window)?;
-                Self::group(f, "to", group)
+                Self::assertions(f, assertions)
             }
-            Op::Post { window, ref group, .. } => {
+            Op::Start { window, ref group, assertions, .. } => {
                 self.window(f, window)?;
-                Self::group(f, "from", group)
+                Self::group(f, "to", group)?;
+                Self::assertions(f, assertions)
             }
-            Op::Lock { window, target, exclusive, .. } => {
+            Op::Post { window, ref group, assertions, .. } => {
+                self.window(f, window)?;
+                Self::group(f, "from", group)?;
+                Self::assertions(f, assertions)
+            }
+            Op::Lock { window, target, exclusive, assertions, .. } => {
                 self.window(f, window)?;
                 let mode = if exclusive { "exclusive" } else { "shared" };
-                write!(f, " at {target} {mode}")
+                write!(f, " at {target} {mode}")?;
+                Self::assertions(f, assertions)
             }
             Op::Unlock { window, target, .. } | Op::Flush { window, target: Some(target), .. } => {
                 self.window(f, window)?;

@@ -64,11 +64,34 @@ fn statements_have_their_words_in_order() {
     check_statement("barrier 1", "9: found `1`, expected `on` or the end of the line");
     check_statement(
         "put w to 0 size 8 bof b",
-        "19: found `bof`, expected `at`, `buf` or the end of the line",
+        "19: found `bof`, expected `at`, `count`, `stride`, `buf` or the end of the line",
     );
     check_statement("put w to 0 size 8 buf b at 0", "25: found `at`, expected the end of the line");
     check_statement("fence", "6: found the end of the line, expected the name of a window");
     check_statement("lock w at 0", "12: found the end of the line, expected `shared` or `exclusive`");
+    check_statement("acc w to 0 size 8 op sun", "22: found `sun`, expected an operation like `sum`");
+    check_statement(
+        "fence w assert",
+        "15: found the end of the line, expected `nostore`, `noput`, `noprecede`, `nosucceed`",
+    );
+    check_statement("start w to [0] assert noput", "23: found `noput`, expected `nocheck`");
+    check_statement(
+        "post w from [0] assert noput noput",
+        "30: found `noput`, expected `nocheck`, `nostore` or the end of the line",
+    );
+    check_statement(
+        "put w to 0 size 8 count 2",
+        "25: `count` and `stride` stand together, expected both or none",
+    );
+    check_statement(
+        "get w from 0 size 8 stride 2",
+        "28: `count` and `stride` stand together, expected both or none",
+    );
+    check_statement(
+        "put w to 0 size 8 count 2 stride 4",
+        "34: a stride of 4 bytes, expected at least 8: blocks must not overlap",
+    );
+    check_statement("put w to 0 size 1 count 65537 stride 1", "25: 65537 blocks, expected at most 65536");
     check_statement("lock w at 0 exclsive", "13: found `exclsive`, expected `shared` or `exclusive`");
     check_statement("test", "5: found the end of the line, expected the name of a request");
     check_statement("wait", "5: found the end of the line, expected `all` or the names of requests");
@@ -86,8 +109,8 @@ fn only_what_starts_something_is_bound() {
         "1: `barrier` starts nothing that `r` could stand for, expected `ibarrier`, or no `r =`",
     );
     check_statement(
-        "r = put w to 0 size 8",
-        "1: `put` starts nothing that `r` could stand for, expected no `r =`",
+        "r = load w at 0 size 8",
+        "1: `load` starts nothing that `r` could stand for, expected no `r =`",
     );
     check_statement("r = wait all", "1: `wait` starts nothing that `r` could stand for, expected no `r =`");
     check_statement("all = ibarrier", "1: a request cannot be called `all`, expected another name");

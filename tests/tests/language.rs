@@ -6,7 +6,7 @@
 use carrousel_scenario::ast::{Arg, Ast, Expr, Field, Item, Local, Operator, Ranks, Tree, Value};
 use carrousel_scenario::units::Unit;
 use carrousel_scenario::verb::Verb;
-use carrousel_scenario::{Check, Error, Vocabulary, limits, load, parse};
+use carrousel_scenario::{Assertion, Check, Combine, Error, Vocabulary, limits, load, parse};
 use carrousel_tests::{root, text};
 use carrousel_verify::explore::Limits;
 use carrousel_verify::report::{Report, Verdict};
@@ -208,6 +208,8 @@ impl Used {
             Arg::All => drop(self.0.insert("wait all")),
             Arg::Shared => drop(self.0.insert("shared")),
             Arg::Exclusive => drop(self.0.insert("exclusive")),
+            Arg::Combine(combine) => drop(self.0.insert(combine.name())),
+            Arg::Assertions(assertions) => self.0.extend(assertions.iter().map(Assertion::name)),
         }
     }
 
@@ -297,7 +299,8 @@ fn language() -> BTreeSet<&'static str> {
     let verbs = Verb::ALL.iter().map(|verb| verb.name());
     let clauses = Verb::ALL.iter().flat_map(|verb| verb.slots()).filter(|slot| slot.optional);
     let clauses = clauses.map(|slot| slot.word);
-    words.into_iter().chain(units).chain(verbs).chain(clauses).collect()
+    let promises = Assertion::ALL.map(Assertion::name).into_iter().chain(Combine::ALL.map(Combine::name));
+    words.into_iter().chain(units).chain(verbs).chain(clauses).chain(promises).collect()
 }
 
 #[test]
@@ -336,7 +339,7 @@ fn the_page_names_every_check_option_and_limit() {
     for option in engine.iter().chain(&window) {
         assert!(page.contains(&format!("`{}`", option.name)), "{PAGE} does not name {}", option.name);
     }
-    let rows: [(&str, u64); 10] = [
+    let rows: [(&str, u64); 11] = [
         ("ranks", limits::RANKS_MAX.into()),
         ("statements of all ranks, with `repeat` unrolled", limits::STATEMENTS_MAX),
         ("nesting of `repeat`, and of parentheses", limits::NESTING_MAX as u64),
@@ -346,6 +349,7 @@ fn the_page_names_every_check_option_and_limit() {
         ("bytes of the file", limits::FILE_BYTES_MAX as u64),
         ("operands of an expression", limits::OPERANDS_MAX as u64),
         ("windows", limits::WINDOWS_MAX as u64),
+        ("blocks of an access", limits::BLOCKS_MAX.into()),
         ("items of a group, names behind a `wait`", limits::ITEMS_MAX as u64),
     ];
     for (what, most) in rows {

@@ -114,7 +114,7 @@ fn of_window(call: &WindowCall) -> CallRecord {
             return CallRecord::Window {
                 name,
                 target,
-                len: Some(transfer.len),
+                len: Some(transfer.place.bytes()),
                 starts_request: with_request,
             };
         }

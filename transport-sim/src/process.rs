@@ -419,9 +419,10 @@ impl<P: Protocol> Process<P> {
 
     /// The statement returns.
     pub(crate) fn end(&mut self, now: u64) {
+        let accesses = self.windows.take_accesses();
         if let Some(times) = self.times.last_mut() {
             times.end = now;
-            if !self.starts_request && !self.windows.take_accesses() {
+            if !self.starts_request && !accesses {
                 times.complete = Some(now);
             }
         }

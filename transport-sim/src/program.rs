@@ -74,9 +74,9 @@ impl Action {
                 }
             }
             meaning::Action::Access(access) => {
-                let meaning::Access { window, kind, target, offset, len, buffer: _ } = access;
-                let transfer = epoch::Transfer { target, kind, offset, len, local: 0 };
-                let call = EpochCall::Transfer { transfer, with_request: false };
+                let meaning::Access { window, kind, target, place, with_request, .. } = access;
+                let transfer = epoch::Transfer { target, kind, place, local: 0 };
+                let call = EpochCall::Transfer { transfer, with_request };
                 Self::Window(WindowCall::new(WindowIndex(window.0), call, false))
             }
             meaning::Action::TouchWindow(own) => Self::Touch(own.len),

@@ -61,6 +61,22 @@ pub(crate) struct InOperation {
     pub(crate) statement: u32,
 }
 
+impl Operand {
+    /// Changes one block of the target, for which the operands from `at` on are. A window without bytes has none.
+    fn change(&self, kind: TransferKind, target: &mut [u8], at: usize) {
+        let Some(bytes) = self.bytes.get(at..at + target.len()) else { return };
+        match (kind, self.combine) {
+            (TransferKind::CompareAndSwap, _) if target != self.compare.as_slice() => {}
+            (TransferKind::Put | TransferKind::CompareAndSwap, _) => target.copy_from_slice(bytes),
+            (_, Some((op, element))) => {
+                let applied = op.apply(element, target, bytes);
+                debug_assert_eq!(applied, Ok(()), "it was checked when it was called");
+            }
+            (_, None) => {}
+        }
+    }
+}
+
 impl InOperation {
     pub(crate) fn new(operand: Operand, statement: u32) -> Self {
         Self { operand, found: None, statement }
@@ -75,31 +91,24 @@ impl InOperation {
 
     /// It takes place in this memory; false if the memory is in use.
     pub(crate) fn take_place(&mut self, memory: &RefCell<WindowMemory>, transfer: &epoch::Transfer) -> bool {
-        let range = transfer.offset as usize..(transfer.offset + transfer.len) as usize;
+        let len = transfer.place.len as usize;
+        let ranges = transfer.place.offsets().map(|offset| offset as usize..offset as usize + len);
         if transfer.kind == TransferKind::Get {
             let Ok(memory) = memory.try_borrow() else { return false };
-            self.found = memory.bytes().get(range).map(<[u8]>::to_vec);
+            let blocks: Option<Vec<&[u8]>> = ranges.map(|range| memory.bytes().get(range)).collect();
+            self.found = blocks.map(|blocks| blocks.concat());
             return true;
         }
         let Ok(mut memory) = memory.try_borrow_mut() else { return false };
-        let Some(target) = memory.bytes_mut().get_mut(range) else { return true };
-        if transfer.kind.reads() {
-            self.found = Some(target.to_vec());
-        }
-        let Operand { bytes, combine, compare, .. } = &self.operand;
-        match (transfer.kind, combine) {
-            (TransferKind::CompareAndSwap, _) if target != compare.as_slice() => {}
-            (TransferKind::Put | TransferKind::CompareAndSwap, _) => {
-                if target.len() == bytes.len() {
-                    target.copy_from_slice(bytes);
-                }
+        let mut found = Vec::new();
+        for (at, range) in ranges.enumerate() {
+            let Some(target) = memory.bytes_mut().get_mut(range) else { return true };
+            if transfer.kind.reads() {
+                found.extend_from_slice(target);
             }
-            (_, Some((op, element))) => {
-                let applied = op.apply(*element, target, bytes);
-                debug_assert_eq!(applied, Ok(()), "it was checked when it was called");
-            }
-            (_, None) => {}
+            self.operand.change(transfer.kind, target, at * len);
         }
+        self.found = transfer.kind.reads().then_some(found);
         true
     }
 }
@@ -108,9 +117,10 @@ impl InOperation {
 mod tests {
     use super::*;
     use carrousel_rank::RankId;
+    use carrousel_rank::epoch::Blocks;
 
     fn transfer(kind: TransferKind, offset: u64, len: u64) -> epoch::Transfer {
-        epoch::Transfer { target: RankId(1), kind, offset, len, local: 1 }
+        epoch::Transfer { target: RankId(1), kind, place: Blocks::contiguous(offset, len), local: 1 }
     }
 
     fn memory(bytes: &[u8]) -> RefCell<WindowMemory> {
@@ -142,6 +152,26 @@ mod tests {
             operation.end();
             assert_eq!(seen.take(), fetched, "{kind:?}");
         }
+    }
+
+    #[test]
+    fn blocks_are_taken_one_after_the_other() {
+        let memory = memory(&[1, 2, 3, 4, 5]);
+        let place = Blocks { offset: 0, len: 1, count: 3, stride: 2 };
+        let take = |kind, bytes: Vec<u8>| {
+            let seen = Fetched::default();
+            let combine = Some((AccumulateOp::Sum, ElementType::U8));
+            let operand = Operand { bytes, combine, fetched: Rc::clone(&seen), ..Operand::default() };
+            let mut operation = InOperation::new(operand, 0);
+            assert!(operation.take_place(&memory, &epoch::Transfer { place, ..transfer(kind, 0, 0) }));
+            operation.end();
+            seen.take()
+        };
+        assert_eq!(take(TransferKind::Put, vec![9, 8, 7]), None);
+        assert_eq!(memory.borrow().bytes(), [9, 2, 8, 4, 7]);
+        assert_eq!(take(TransferKind::GetAccumulate, vec![1, 1, 1]), Some(vec![9, 8, 7]));
+        assert_eq!(take(TransferKind::Get, vec![]), Some(vec![10, 9, 8]));
+        assert_eq!(memory.borrow().bytes(), [10, 2, 9, 4, 8]);
     }
 
     #[test]

@@ -34,7 +34,8 @@ impl<P: Protocol> World<'_, P> {
     /// The processor time of work.
     pub(crate) fn cost_of(&self, rank: u32, work: &WindowWork) -> u64 {
         match *work {
-            WindowWork::Transfer { transfer: epoch::Transfer { target, kind, len, .. }, .. } => {
+            WindowWork::Transfer { transfer: epoch::Transfer { target, kind, place, .. }, .. } => {
+                let len = place.bytes();
                 match (self.place(rank, target), kind) {
                     (Place::Node, _) => self.network.copy_within_node_ns(len),
                     (Place::Remote, TransferKind::Put | TransferKind::Get) => self.cpu.post_ns,
@@ -56,7 +57,8 @@ impl<P: Protocol> World<'_, P> {
         let now = self.queue.now();
         match work {
             WindowWork::Transfer { operation, transfer, .. } => {
-                let epoch::Transfer { target, kind, len, .. } = transfer;
+                let epoch::Transfer { target, kind, place, .. } = transfer;
+                let len = place.bytes();
                 if self.place(rank, target) == Place::Node {
                     self.lateness.landed(window, (rank, target.0), now);
                     self.take_place(rank, window, &transfer)?;

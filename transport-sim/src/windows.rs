@@ -87,7 +87,7 @@ impl WindowSide {
     /// A statement calls a window.
     ///
     /// Lazy acquisition, that of the papers' baseline, makes the calls of a lock epoch when it ends or is flushed
-    /// (nonblocking-rma-epochs VIII-A1).
+    /// (nonblocking-rma-epochs VIII-A1). An access with a request of its own makes them, too: the request has to begin.
     pub(crate) fn begin(&mut self, call: WindowCall) {
         self.accesses = matches!(call.call(), Call::Transfer { .. });
         let window = call.window;
@@ -96,7 +96,7 @@ impl WindowSide {
                 self.held.insert((window, target), Vec::new());
                 Some(target)
             }
-            Call::Transfer { transfer, .. } => Some(transfer.target),
+            Call::Transfer { transfer, with_request: false } => Some(transfer.target),
             _ => None,
         };
         if let Some(held) = of_lock.and_then(|target| self.held.get_mut(&(window, target))) {
@@ -106,6 +106,7 @@ impl WindowSide {
         }
         let ends = |target: RankId| match call.call() {
             Call::Unlock(of) => of == target,
+            Call::Transfer { transfer, with_request: true } => transfer.target == target,
             Call::Flush(flush) | Call::FlushWithRequest(flush) => flush.target.is_none_or(|of| of == target),
             _ => false,
         };
@@ -149,7 +150,7 @@ impl WindowSide {
             Call::Transfer { transfer, .. } => {
                 self.in_access = true;
                 let opened = self.opened.get(&window).copied();
-                let until = opened.and_then(|opened| self.patience.until(opened, transfer.len));
+                let until = opened.and_then(|opened| self.patience.until(opened, transfer.place.bytes()));
                 self.awaited_grant = until.map(|until| (transfer.local, until));
             }
             Call::Lock { .. } | Call::LockAll if call.blocking => self.locking = Some(call.clone()),
@@ -214,7 +215,7 @@ impl WindowSide {
             () => Granted::Later,
         };
         let accumulates = !matches!(of.kind, TransferKind::Put | TransferKind::Get);
-        let transfer = Transfer { place, bytes: of.len, granted, accumulates };
+        let transfer = Transfer { place, bytes: of.place.bytes(), granted, accumulates };
         self.schedule.offer((window, of.target), transfer, (window, work)).is_some()
     }
 
@@ -280,6 +281,6 @@ impl WindowSide {
 impl WindowCall {
     /// Whether the statement that makes it begins a request, which may be complete at once.
     pub(crate) fn has_request(&self) -> bool {
-        !matches!(self.call(), Call::Transfer { .. })
+        !matches!(self.call(), Call::Transfer { with_request: false, .. })
     }
 }

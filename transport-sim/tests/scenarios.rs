@@ -2,7 +2,7 @@
 
 use carrousel_scenario::Check;
 use carrousel_transport_sim::Protocol::{self, Mirror, Published, Rget, Rput};
-use carrousel_transport_sim::{Config, Network, Progress, Report, simulate};
+use carrousel_transport_sim::{Acquisition, Config, Network, Progress, Report, simulate};
 use std::path::Path;
 
 fn text(name: &str) -> String {
@@ -94,5 +94,26 @@ fn every_scenario_with_windows_runs_unless_its_ranks_get_stuck_or_break_the_rule
                 Err(error) => assert!(!is_safe, "{}: {error}", file.display()),
             }
         }
+    }
+}
+
+/// A request of an access has to begin, and with it the epoch that it is in: a lock that is requested lazily is requested now.
+#[test]
+fn an_access_with_a_request_is_waited_for_whenever_locks_are_requested() {
+    let text = "ranks 2\nwindow w 64\nrank 0\n  lock w at 1 exclusive\n  put w to 1 size 8\n  \
+                p = put w to 1 size 8 at 8\n  g = get w from 1 size 8 at 16 count 2 stride 16\n  wait p g\n  \
+                compute 50us\n  unlock w at 1\n";
+    let scenario = carrousel_scenario::load("scenario.scn", text.as_bytes()).expect("it is right");
+    for acquisition in [Acquisition::Eager, Acquisition::Lazy] {
+        let network = Network::named("qdr").expect("it comes with the simulator");
+        let report = simulate(&scenario, &Config { acquisition, ..Config::new(network) });
+        let report = report.unwrap_or_else(|error| panic!("{acquisition:?}: {error}"));
+        let of = |line| report.statements.iter().find(|s| s.line == line).expect("it is there");
+        let (get, wait, compute) = (of(7), of(8), of(9));
+        assert!(get.complete_us.is_some_and(|us| us > get.end_us && us <= wait.end_us), "{acquisition:?}");
+        assert!(
+            wait.end_us > wait.begin_us && compute.complete_us == Some(compute.end_us),
+            "{acquisition:?}"
+        );
     }
 }

@@ -260,7 +260,7 @@ impl RankFacts {
                 self.collectives.entry(communicator).or_default().push((pc, ordinal));
                 self.last_collective = Some(pc);
             }
-            Start::Synchronize(_) | Start::Later(_) => {}
+            Start::Synchronize(_) | Start::Access(_) | Start::Later(_) => {}
         }
     }
 
@@ -302,7 +302,7 @@ fn last_crowded(program: &Program, job: &Job) -> Option<u16> {
     let is_posted = |ordinal: &Ordinal| match program.starts[usize::from(*ordinal)] {
         Start::Receive { .. } | Start::Collective { .. } => true,
         Start::Later(index) => !program.later[usize::from(index)].sends,
-        Start::Send { .. } | Start::Synchronize(_) => false,
+        Start::Send { .. } | Start::Synchronize(_) | Start::Access(_) => false,
     };
     let mut posted: BTreeSet<Ordinal> = BTreeSet::new();
     let mut last = None;
@@ -356,7 +356,7 @@ fn may_exceed_window<P: Protocol>(job: &Job, rank: u16) -> bool {
                 }
                 continue;
             }
-            Start::Synchronize(_) => continue,
+            Start::Synchronize(_) | Start::Access(_) => continue,
             start => start.call(),
         };
         match call {

@@ -30,6 +30,7 @@
 
 pub mod action;
 mod applicable;
+mod assertions;
 pub mod atomics;
 pub mod bounds;
 pub mod chart;

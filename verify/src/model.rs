@@ -60,7 +60,10 @@ impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
         let facts: Arc<[Facts]> = jobs.iter().map(|job| Facts::new::<P>(job, settings.atomicity())).collect();
-        let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window() || facts.claims();
+        let irreducible = |facts: &Facts| {
+            let asserted = facts.windows.assertions.depend_on_order();
+            asserted || facts.reads_race() || facts.may_exceed_window() || facts.claims()
+        };
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
         let shared = Arc::new(SearchStatus::new(&jobs));
         let initial = Arc::default();
@@ -180,7 +183,7 @@ impl<P: Protocol> Model<P> {
     fn may_leave(&self, state: &State<P>, rank: u16, request: Ordinal, start: Start) -> bool {
         let (kind, communicator, root, len) = match start {
             Start::Collective { kind, communicator, root, len } => (kind, communicator, root, len),
-            Start::Synchronize(_) => return self.may_leave_epoch(state, rank, request),
+            Start::Synchronize(_) | Start::Access(_) => return self.may_leave_epoch(state, rank, request),
             _ => return false,
         };
         let facts = self.facts(state.job);
@@ -198,7 +201,7 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    /// Whether MPI lets the close of an access epoch return before the library does: `complete` completes accesses at the
+    /// Whether MPI lets the close of an access epoch, or the wait for an access, return before the library does: `complete` completes accesses at the
     /// origin only (MPI-4.1, 12.5.2). What was fetched is there then; what was written may have been buffered, and may be
     /// on its way long afterwards, even before its target has posted.
     ///
@@ -210,8 +213,9 @@ impl<P: Protocol> Model<P> {
     fn may_leave_epoch(&self, state: &State<P>, rank: u16, close: Ordinal) -> bool {
         let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
         let is_complete = |it: &Synchronization| matches!(it.call(), epoch::Call::Complete);
+        let is_access = matches!(program.starts[usize::from(close)], Start::Access(_));
         let mut its = proc.accesses.iter().filter(|access| access.covered_by.contains(&close));
-        program.synchronization(close).is_some_and(is_complete)
+        (is_access || program.synchronization(close).is_some_and(is_complete))
             && its.all(|open| {
                 let access = program.accesses[usize::from(open.access)];
                 open.is_fetched || !access.transfer.kind.reads()
@@ -242,7 +246,7 @@ impl<P: Protocol> Model<P> {
                 Start::Send { to, .. } => proc.is_open(*request) && state.is_unmatched(message, to as u16),
                 // It may wait until all members have entered it (MPI-4.1, 6.14).
                 Start::Collective { .. } => proc.is_open(*request) && self.is_alone_in(state, rank, *request),
-                Start::Synchronize(_) => !proc.is_over(*request),
+                Start::Synchronize(_) | Start::Access(_) => !proc.is_over(*request),
                 Start::Receive { .. } | Start::Later(_) => false,
             }
         })

@@ -79,7 +79,7 @@ fn abandoned<P: Protocol>(model: &Model<P>, state: &State<P>) -> Option<(u16, Or
                         };
                         !partner.arrived.contains(&message) && !partner.open.iter().any(claims)
                     }
-                    Start::Synchronize(_) | Start::Later(_) => false,
+                    Start::Synchronize(_) | Start::Access(_) | Start::Later(_) => false,
                     // It has its partners when all members have entered it, and agree on what it is.
                     start @ Start::Collective { communicator, .. } => {
                         let (facts, own) = (model.facts(state.job), model.program(state.job, at));
@@ -256,7 +256,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     _ => self.violates(Check::MatchingOrder, ViolationKind::Impossible { at: me, from: me }),
                 }
             }
-            Start::Synchronize(_) | Start::Later(_) => {}
+            Start::Synchronize(_) | Start::Access(_) | Start::Later(_) => {}
             Start::Collective { .. } => {
                 if let Some(Failure::Truncated { .. }) = status.failure {
                     let kind = ViolationKind::TooLongInCollective { at: me, request: ordinal };

@@ -4,12 +4,12 @@
 //! depend on the order of events, so that two states that differ in nothing else are one state.
 
 use carrousel_program as meaning;
-use carrousel_program::epoch::{Call as EpochCall, OwnedCall, Transfer, TransferKind};
+use carrousel_program::epoch::{AccumulateOp, Blocks, Call as EpochCall, OwnedCall, Transfer, TransferKind};
 use carrousel_program::{Deferred, Group, Operation, OwnAccess, Part, Received, WindowLayout, received};
 use carrousel_rank::{
     Call, Communicator, Kind, Members, Memory, Options, RankId, Source, Tag, TagSelector, mpi,
 };
-use carrousel_scenario::RequestId;
+use carrousel_scenario::{Assertions, RequestId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -158,6 +158,9 @@ pub enum Start {
     },
     /// Open, close or flush an epoch: an index into [`Program::synchronizations`].
     Synchronize(u16),
+    /// Access the memory of a window, with a request of its own: an index into [`Program::accesses`]. Its step is
+    /// [`Act::Access`].
+    Access(u16),
     /// A send or a receive whose values are known only at run time: an index into [`Program::later`].
     Later(u16),
 }
@@ -169,8 +172,12 @@ pub struct Access {
     pub window: u16,
     /// What is moved; `local` is its index in [`Program::accesses`].
     pub transfer: Transfer,
+    /// How an atomic operation combines.
+    pub combine: AccumulateOp,
     /// The local buffer.
     pub buffer: Buffer,
+    /// Its own request, if it has one.
+    pub request: Option<Ordinal>,
 }
 
 /// Which operations are atomic towards each other.
@@ -178,14 +185,17 @@ pub struct Access {
 pub enum Atomicity {
     /// All atomics, as this library has it.
     OfAllKinds,
-    /// Those of one kind, as the weakest MPI has it: concurrent accumulates of the same bytes use the same operation
-    /// unless a window says otherwise (MPI-4.1, 12.2.1, `accumulate_ops`).
+    /// Those of one kind with one operation, or none (`no_op`), as the weakest MPI has it: concurrent accumulates of the
+    /// same bytes use the same operation unless a window says otherwise (MPI-4.1, 12.2.1, `accumulate_ops`).
     OfOneKind,
 }
 
 impl Atomicity {
-    fn is_of(self, one: TransferKind, other: TransferKind) -> bool {
-        is_atomic(one) && is_atomic(other) && (self == Self::OfAllKinds || one == other)
+    fn is_of(self, one: &Access, other: &Access) -> bool {
+        let (this, that) = (one.transfer.kind, other.transfer.kind);
+        let is_no_op = |of: &Access| of.combine == AccumulateOp::NoOp;
+        let is_same_op = || one.combine == other.combine || is_no_op(one) || is_no_op(other);
+        is_atomic(this) && is_atomic(that) && (self == Self::OfAllKinds || this == that && is_same_op())
     }
 }
 
@@ -196,10 +206,7 @@ impl Access {
         let (this, that) = (self.transfer, other.transfer);
         let is_same = self.window == other.window && this.target == that.target;
         let writes = kind_writes(this.kind) || kind_writes(that.kind);
-        is_same
-            && writes
-            && !atomicity.is_of(this.kind, that.kind)
-            && overlap((this.offset, this.len), (that.offset, that.len))
+        is_same && writes && !atomicity.is_of(self, other) && this.place.overlap(that.place)
     }
 
     /// The same, with an access of the program to the memory of its own rank.
@@ -207,11 +214,12 @@ impl Access {
         let this = self.transfer;
         let is_same = u32::from(self.window) == own.window.0 && this.target == RankId(u32::from(rank));
         let writes = kind_writes(this.kind) || own.write;
-        is_same && writes && overlap((this.offset, this.len), (own.offset, own.len))
+        is_same && writes && this.place.overlap(Blocks::contiguous(own.offset, own.len))
     }
 }
 
-fn kind_writes(kind: TransferKind) -> bool {
+/// Whether it changes the memory of its target.
+pub(crate) fn kind_writes(kind: TransferKind) -> bool {
     kind != TransferKind::Get
 }
 
@@ -220,29 +228,29 @@ pub(crate) fn is_atomic(kind: TransferKind) -> bool {
     !matches!(kind, TransferKind::Put | TransferKind::Get)
 }
 
-/// Whether two ranges, each a begin and a length, have a byte in common.
-fn overlap(one: (u64, u64), other: (u64, u64)) -> bool {
-    let ends_behind = |(begin, len): (u64, u64), at: u64| len > 0 && begin + len > at;
-    one.1 > 0 && other.1 > 0 && ends_behind(one, other.0) && ends_behind(other, one.0)
-}
-
 /// A call that opens, closes or flushes an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Synchronization {
     /// The window.
     pub window: u16,
     call: OwnedCall,
+    asserts: Assertions,
 }
 
 impl Synchronization {
     /// Takes a call of the program.
     pub fn new(call: &meaning::Synchronization<'_>) -> Self {
-        Self { window: call.window.0 as u16, call: call.call.into() }
+        Self { window: call.window.0 as u16, call: call.call.into(), asserts: call.assertions }
     }
 
     /// The call.
     pub fn call(&self) -> EpochCall<'_> {
         self.call.call()
+    }
+
+    /// What the program promises with it.
+    pub fn asserts(&self) -> Assertions {
+        self.asserts
     }
 }
 
@@ -325,7 +333,7 @@ impl Start {
             Self::Collective { kind, communicator, root, len } => {
                 meaning::Collective { kind, communicator, root, len }.call([memory(0); 3])
             }
-            Self::Synchronize(_) => unreachable!("a window has calls of its own"),
+            Self::Synchronize(_) | Self::Access(_) => unreachable!("a window has calls of its own"),
             Self::Later(_) => unreachable!("a call is made when its values are known"),
         }
     }
@@ -335,7 +343,8 @@ impl Start {
         match *self {
             Self::Send { buffer, .. } => Some((buffer, false)),
             Self::Receive { buffer, .. } => Some((buffer, true)),
-            Self::Collective { .. } | Self::Synchronize(_) | Self::Later(_) => None,
+            // The access itself knows its buffer.
+            Self::Collective { .. } | Self::Synchronize(_) | Self::Access(_) | Self::Later(_) => None,
         }
     }
 }
@@ -394,7 +403,7 @@ impl Program {
             Start::Send { communicator, .. }
             | Start::Receive { communicator, .. }
             | Start::Collective { communicator, .. } => communicator,
-            Start::Synchronize(_) => Communicator::WORLD,
+            Start::Synchronize(_) | Start::Access(_) => Communicator::WORLD,
             Start::Later(index) => self.later[usize::from(index)].deferred.communicator(),
         }
     }

@@ -258,7 +258,7 @@ impl<P: Protocol> View<'_, P> {
             Start::Receive { .. } => Node::ReceiveEnds(rank),
             Start::Collective { .. } => Node::Collective(rank),
             // It has not begun: the rank has to go on.
-            Start::Synchronize(_) | Start::Later(_) => Node::Step(rank),
+            Start::Synchronize(_) | Start::Access(_) | Start::Later(_) => Node::Step(rank),
         }
     }
 
@@ -328,7 +328,7 @@ impl<P: Protocol> View<'_, P> {
                     };
                     conflicts.then_some(Node::Step(rank))
                 }
-                Start::Collective { .. } | Start::Later(_) => None,
+                Start::Collective { .. } | Start::Access(_) | Start::Later(_) => None,
                 Start::Send { to, .. } => {
                     self.facts.is_ordered(rank, to as u16).then_some(Node::SendEnd(rank, to as u16))
                 }

@@ -185,9 +185,11 @@ fn compile(source: &meaning::Program, portable: bool) -> Option<Program> {
             Action::Access(access) => {
                 let buffer = number_of(access.buffer, || next(&mut buffers));
                 let at = program.accesses.len() as u16;
-                let meaning::Access { window, kind, target, offset, len, .. } = access;
-                let transfer = Transfer { target, kind, offset, len, local: u64::from(at) };
-                program.accesses.push(Access { window: window.0 as u16, transfer, buffer });
+                let meaning::Access { window, kind, target, place, combine, with_request, .. } = access;
+                let transfer = Transfer { target, kind, place, local: u64::from(at) };
+                let request = with_request.then_some(program.starts.len() as Ordinal);
+                program.starts.extend(request.map(|_| Start::Access(at)));
+                program.accesses.push(Access { window: window.0 as u16, transfer, combine, buffer, request });
                 program.act(line, Act::Access(at));
             }
             Action::TouchWindow(access) => program.act(line, Act::TouchWindow(access)),

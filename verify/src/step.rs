@@ -16,7 +16,7 @@ use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
 use crate::state::{Open, Proc, State};
 use crate::violation::ViolationKind;
-use crate::windows::exposes_next;
+use crate::windows::{check_assertions, exposes_next};
 use carrousel_rank::epoch;
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Read, Receive,
@@ -54,6 +54,9 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, &mut next, me);
     if let (Action::Step { .. }, Some(window)) = (action, exposes_next(model, state, me)) {
         check_not_locked(window, &mut next, me);
+    }
+    if let Action::Step { .. } = action {
+        check_assertions(model, state, &mut next, me);
     }
     next.forget_what_is_over();
     check_end(model, &mut next);
@@ -469,7 +472,7 @@ fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal)
     proc.accesses.retain(|access| !access.covered_by.contains(&ordinal));
     if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
         let Some(handle) = proc.open.remove(at).handle else { return };
-        if matches!(program.starts[usize::from(ordinal)], Start::Synchronize(_)) {
+        if matches!(program.starts[usize::from(ordinal)], Start::Synchronize(_) | Start::Access(_)) {
             proc.left.push(handle);
             return;
         }

@@ -5,7 +5,7 @@ use crate::open_epochs::OpenEpoch;
 use crate::program::Ordinal;
 use carrousel_rank::Communicator;
 use carrousel_rank::epoch::EpochUsageError;
-use carrousel_scenario::Check;
+use carrousel_scenario::{Assertion, Check};
 
 /// A violated check, with what has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +35,61 @@ impl Violation {
     pub fn is_last(&self) -> bool {
         self.is_fatal() || matches!(self.kind, ViolationKind::EpochUsage { .. })
     }
+}
+
+/// A step of the program of a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Location {
+    /// The rank.
+    pub rank: u16,
+    /// The position of the step in its program.
+    pub step: u16,
+}
+
+/// A promise of a program about a window that is not so, seen when some rank takes a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BrokenAssertion {
+    /// `nostore` of this step, and a store of the same rank before it.
+    Stored {
+        /// The step that stores.
+        store: u16,
+    },
+    /// `noprecede` of this step, and an access in the epoch that it ends.
+    Preceded {
+        /// The step that accesses.
+        access: u16,
+    },
+    /// An access behind a fence with `nosucceed`.
+    Succeeded {
+        /// The step of the fence.
+        fence: u16,
+    },
+    /// An access that writes in an exposure with `noput`.
+    Put {
+        /// The call that exposes.
+        exposure: Location,
+    },
+    /// One side of a synchronization says it, and the other does not.
+    SaidByOne {
+        /// What.
+        assertion: Assertion,
+        /// The other side.
+        other: Location,
+        /// This side says it.
+        is_mine: bool,
+    },
+    /// `nocheck` of a start, before one of its posts.
+    NotPosted {
+        /// The post.
+        post: Location,
+    },
+    /// A lock that another rank has or wants, and one of both says `nocheck`.
+    Contended {
+        /// The call of the other rank.
+        other: Location,
+        /// The later call of both says it.
+        is_mine: bool,
+    },
 }
 
 /// What has happened, for the explanation.
@@ -176,6 +231,20 @@ pub enum ViolationKind {
         target: u16,
         /// The window.
         window: u16,
+    },
+    /// A program promised something of its use of a window that is not so.
+    Asserted {
+        /// This rank was promised otherwise, or has promised it.
+        at: u16,
+        /// What is not so.
+        broken: BrokenAssertion,
+    },
+    /// An access with a request of its own in an epoch without a lock.
+    RequestWithoutLock {
+        /// At this rank.
+        at: u16,
+        /// The access, by its index in the program.
+        access: u16,
     },
     /// Two accesses to window memory of a rank that nothing orders.
     Race {

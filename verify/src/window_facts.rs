@@ -1,6 +1,7 @@
 //! Facts about the windows of a job that hold in every execution: which accesses may race, and where the order of locks
 //! matters.
 
+use crate::assertions::AssertionFacts;
 use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Access, Act, Atomicity, Job, Program, Start};
 use crate::state::State;
@@ -21,6 +22,8 @@ type LastSteps = Vec<(u16, u16)>;
 pub(crate) struct WindowFacts {
     /// Whether some rank uses a window.
     pub(crate) are_used: bool,
+    /// What its programs promise.
+    pub(crate) assertions: AssertionFacts,
     /// Ranks whose access and exposure epochs do not match.
     pub(crate) groups_differ: Option<ViolationKind>,
     /// By rank and access: the ranks that access the same bytes in a way that could race, however it is ordered, and the last
@@ -58,6 +61,7 @@ impl WindowFacts {
         let ranks = job.ranks.len();
         let mut facts = Self {
             are_used: true,
+            assertions: AssertionFacts::new(job),
             groups_differ: groups_differ(job),
             conflicts: job
                 .ranks

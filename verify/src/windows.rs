@@ -14,12 +14,11 @@ use crate::oracle::Expectation;
 use crate::outputs::Outputs;
 use crate::program::{Access, Act, Ordinal, Start};
 use crate::state::{Open, Proc, State};
-use crate::violation::ViolationKind;
+use crate::violation::{Violation, ViolationKind};
 use carrousel_program::OwnAccess;
 use carrousel_program::epoch::{Call, Event, OperationId, Order, Report};
 use carrousel_rank::{Called, Context, Protocol, RankId, UsageError, WindowIndex, WindowWork};
 use carrousel_scenario::Check;
-use smallvec::SmallVec;
 
 impl<P: Protocol> StepContext<'_, P> {
     /// The program accesses the memory of a window.
@@ -27,19 +26,22 @@ impl<P: Protocol> StepContext<'_, P> {
         let access = self.model.program(self.state.job, self.me).accesses[usize::from(index)];
         let kind = access.transfer.kind;
         self.use_buffer(proc, access.buffer, kind.reads());
-        let call = Call::Transfer { transfer: access.transfer, with_request: false };
+        let call = Call::Transfer { transfer: access.transfer, with_request: access.request.is_some() };
         let mut outputs = Outputs::default();
-        if self.call_window(proc, access.window, call, &mut outputs).is_none() {
-            return;
-        }
+        let Some(called) = self.call_window(proc, access.window, call, &mut outputs) else { return };
+        open_request(proc, access.request, called);
         let target = access.transfer.target.0 as u16;
         if let Some(form) = use_epoch(proc, access.window, target) {
+            if access.request.is_some() && !matches!(form, EpochForm::Lock(_) | EpochForm::LockAll) {
+                let kind = ViolationKind::RequestWithoutLock { at: self.me, access: index };
+                self.violates(Check::EpochUsage, kind);
+            }
             proc.accesses.push(OpenAccess {
                 access: index,
                 form,
                 is_closed: false,
                 is_fetched: false,
-                covered_by: SmallVec::new(),
+                covered_by: access.request.into_iter().collect(),
             });
         }
         self.perform(proc, outputs, None, Expectation::Nothing);
@@ -66,10 +68,7 @@ impl<P: Protocol> StepContext<'_, P> {
         let mut outputs = Outputs::default();
         let Some(called) = self.call_window(proc, window, call, &mut outputs) else { return };
         follow(proc, window, call, ordinal, &program.accesses);
-        if let Called::Request(handle) = called {
-            let handle = Some(handle);
-            proc.open.push(Open { ordinal, handle, message: None, exposed: false, busy: false });
-        }
+        open_request(proc, Some(ordinal), called);
         self.perform(proc, outputs, None, Expectation::Nothing);
     }
 
@@ -200,6 +199,28 @@ impl<P: Protocol> StepContext<'_, P> {
             let kind = ViolationKind::EpochLeftOpen { at: self.me, epoch: *epoch };
             self.violates(Check::EpochUsage, kind);
         }
+    }
+}
+
+/// The request of a call on a window is open, if it has one.
+fn open_request<P: Protocol>(proc: &mut Proc<P>, ordinal: Option<Ordinal>, called: Called) {
+    if let (Some(ordinal), Called::Request(handle)) = (ordinal, called) {
+        let handle = Some(handle);
+        proc.open.push(Open { ordinal, handle, message: None, exposed: false, busy: false });
+    }
+}
+
+/// A step of `me` between two states: what was promised of it, or by it, has to be so.
+pub(crate) fn check_assertions<P: Protocol>(
+    model: &Model<P>,
+    before: &State<P>,
+    after: &mut State<P>,
+    me: u16,
+) {
+    let job = &model.jobs()[before.job as usize];
+    if let Some(broken) = model.facts(before.job).windows.assertions.broken_at(job, before, me) {
+        let kind = ViolationKind::Asserted { at: me, broken };
+        after.violations.push(Violation { check: Check::EpochUsage, kind });
     }
 }
 

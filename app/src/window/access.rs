@@ -2,6 +2,7 @@
 
 use super::own::{Place, Window};
 use super::pending::{FetchRequest, Fetched, WindowRequest};
+use super::stride::Stride;
 use carrousel::{Element, Error};
 use carrousel_rank::RankId;
 use carrousel_rank::epoch::{AccumulateOp, Call, ElementType, Flush, Transfer, TransferKind};
@@ -37,7 +38,7 @@ pub struct Access<'w, T: Element> {
 struct Operation {
     kind: TransferKind,
     target: u32,
-    at: usize,
+    at: Stride,
     len: usize,
     operand: Operand,
     with_request: bool,
@@ -46,8 +47,8 @@ struct Operation {
 impl<T: Element> Access<'_, T> {
     async fn call(&self, operation: Operation, place: Place) -> Result<WindowRequest, Error> {
         let Operation { kind, target, at, len, operand, with_request } = operation;
-        let (offset, len) = self.window.range(target, at, len)?;
-        let transfer = Transfer { target: RankId(target), kind, offset, len, local: 0 };
+        let blocks = at.blocks::<T>(target, len, self.window.len_at(target)?)?;
+        let transfer = Transfer { target: RankId(target), kind, place: blocks, local: 0 };
         self.window.start_with(Call::Transfer { transfer, with_request }, Some(operand), place).await
     }
 
@@ -60,8 +61,13 @@ impl<T: Element> Access<'_, T> {
     /// # Errors
     /// If the target is not one of the epoch, or has not so much memory.
     #[track_caller]
-    pub fn put(&self, data: Vec<T>, target: u32, at: usize) -> impl Future<Output = Result<(), Error>> {
-        self.call_without_request(put(&data, target, at, false), Location::caller())
+    pub fn put(
+        &self,
+        data: Vec<T>,
+        target: u32,
+        at: impl Into<Stride>,
+    ) -> impl Future<Output = Result<(), Error>> {
+        self.call_without_request(put(&data, target, at.into(), false), Location::caller())
     }
 
     /// As [`Access::put`] of so many elements, in a window without bytes ([`World::window_without_bytes`]).
@@ -71,9 +77,14 @@ impl<T: Element> Access<'_, T> {
     /// # Errors
     /// As [`Access::put`].
     #[track_caller]
-    pub fn put_blank(&self, len: usize, target: u32, at: usize) -> impl Future<Output = Result<(), Error>> {
+    pub fn put_blank(
+        &self,
+        len: usize,
+        target: u32,
+        at: impl Into<Stride>,
+    ) -> impl Future<Output = Result<(), Error>> {
         let operand = Operand::default();
-        let kind = TransferKind::Put;
+        let (kind, at) = (TransferKind::Put, at.into());
         let operation = Operation { kind, target, at, len, operand, with_request: false };
         self.call_without_request(operation, Location::caller())
     }
@@ -83,8 +94,13 @@ impl<T: Element> Access<'_, T> {
     /// # Errors
     /// As [`Access::put`].
     #[track_caller]
-    pub fn get(&self, len: usize, target: u32, at: usize) -> impl Future<Output = Result<Fetched<T>, Error>> {
-        let place = Location::caller();
+    pub fn get(
+        &self,
+        len: usize,
+        target: u32,
+        at: impl Into<Stride>,
+    ) -> impl Future<Output = Result<Fetched<T>, Error>> {
+        let (place, at) = (Location::caller(), at.into());
         async move {
             let (fetched, operation) = get(len, target, at, false);
             self.call_without_request(operation, place).await?;
@@ -93,12 +109,12 @@ impl<T: Element> Access<'_, T> {
     }
 }
 
-fn put<T: Element>(data: &[T], target: u32, at: usize, with_request: bool) -> Operation {
+fn put<T: Element>(data: &[T], target: u32, at: Stride, with_request: bool) -> Operation {
     let operand = Operand { bytes: data.as_bytes().to_vec(), ..Operand::default() };
     Operation { kind: TransferKind::Put, target, at, len: data.len(), operand, with_request }
 }
 
-fn get<T: Element>(len: usize, target: u32, at: usize, with_request: bool) -> (Fetched<T>, Operation) {
+fn get<T: Element>(len: usize, target: u32, at: Stride, with_request: bool) -> (Fetched<T>, Operation) {
     let (fetched, place) = Fetched::new();
     let operand = Operand { fetched: place, ..Operand::default() };
     (fetched, Operation { kind: TransferKind::Get, target, at, len, operand, with_request })
@@ -109,7 +125,7 @@ fn combine<T: Number>(
     kind: TransferKind,
     op: AccumulateOp,
     data: &[T],
-    (target, at): (u32, usize),
+    (target, at): (u32, Stride),
     with_request: bool,
 ) -> Result<(Fetched<T>, Operation), Error> {
     op.check(T::TYPE)?;
@@ -130,9 +146,9 @@ impl<T: Number> Access<'_, T> {
         op: AccumulateOp,
         data: Vec<T>,
         target: u32,
-        at: usize,
+        at: impl Into<Stride>,
     ) -> impl Future<Output = Result<(), Error>> {
-        let place = Location::caller();
+        let (place, at) = (Location::caller(), at.into());
         async move {
             let (_, operation) = combine(TransferKind::Accumulate, op, &data, (target, at), false)?;
             self.call_without_request(operation, place).await
@@ -149,9 +165,9 @@ impl<T: Number> Access<'_, T> {
         op: AccumulateOp,
         data: Vec<T>,
         target: u32,
-        at: usize,
+        at: impl Into<Stride>,
     ) -> impl Future<Output = Result<Fetched<T>, Error>> {
-        let place = Location::caller();
+        let (place, at) = (Location::caller(), at.into());
         async move {
             let (fetched, operation) = combine(TransferKind::GetAccumulate, op, &data, (target, at), false)?;
             self.call_without_request(operation, place).await?;
@@ -169,9 +185,9 @@ impl<T: Number> Access<'_, T> {
         op: AccumulateOp,
         value: T,
         target: u32,
-        at: usize,
+        at: impl Into<Stride>,
     ) -> impl Future<Output = Result<Fetched<T>, Error>> {
-        let place = Location::caller();
+        let (place, at) = (Location::caller(), at.into());
         async move {
             let (fetched, operation) = combine(TransferKind::FetchAndOp, op, &[value], (target, at), false)?;
             self.call_without_request(operation, place).await?;
@@ -189,9 +205,9 @@ impl<T: Number> Access<'_, T> {
         expected: T,
         new: T,
         target: u32,
-        at: usize,
+        at: impl Into<Stride>,
     ) -> impl Future<Output = Result<Fetched<T>, Error>> {
-        let place = Location::caller();
+        let (place, at) = (Location::caller(), at.into());
         async move {
             let (fetched, room) = Fetched::new();
             let [bytes, compare] = [new, expected].map(|value| value.as_bytes().to_vec());
@@ -226,9 +242,9 @@ impl<T: Element> PassiveAccess<'_, T> {
         &self,
         data: Vec<T>,
         target: u32,
-        at: usize,
+        at: impl Into<Stride>,
     ) -> impl Future<Output = Result<WindowRequest, Error>> {
-        self.0.call(put(&data, target, at, true), Location::caller())
+        self.0.call(put(&data, target, at.into(), true), Location::caller())
     }
 
     /// As [`Access::get`], with a request (`MPI_Rget`).
@@ -240,9 +256,9 @@ impl<T: Element> PassiveAccess<'_, T> {
         &self,
         len: usize,
         target: u32,
-        at: usize,
+        at: impl Into<Stride>,
     ) -> impl Future<Output = Result<FetchRequest<T>, Error>> {
-        let place = Location::caller();
+        let (place, at) = (Location::caller(), at.into());
         async move {
             let (fetched, operation) = get(len, target, at, true);
             let request = self.0.call(operation, place).await?;
@@ -352,9 +368,9 @@ impl<T: Number> PassiveAccess<'_, T> {
         op: AccumulateOp,
         data: Vec<T>,
         target: u32,
-        at: usize,
+        at: impl Into<Stride>,
     ) -> impl Future<Output = Result<WindowRequest, Error>> {
-        let place = Location::caller();
+        let (place, at) = (Location::caller(), at.into());
         async move {
             let (_, operation) = combine(TransferKind::Accumulate, op, &data, (target, at), true)?;
             self.0.call(operation, place).await
@@ -371,9 +387,9 @@ impl<T: Number> PassiveAccess<'_, T> {
         op: AccumulateOp,
         data: Vec<T>,
         target: u32,
-        at: usize,
+        at: impl Into<Stride>,
     ) -> impl Future<Output = Result<FetchRequest<T>, Error>> {
-        let place = Location::caller();
+        let (place, at) = (Location::caller(), at.into());
         async move {
             let (fetched, operation) = combine(TransferKind::GetAccumulate, op, &data, (target, at), true)?;
             let request = self.0.call(operation, place).await?;

@@ -10,9 +10,11 @@ mod memory;
 mod opening;
 mod own;
 mod pending;
+mod stride;
 
 pub use access::{Access, Number, PassiveAccess};
 pub use epochs::{AccessEpoch, ExposureEpoch, FenceEpoch, LockAllEpoch, LockEpoch};
 pub use memory::{Memory, MemoryMut};
 pub use own::Window;
 pub use pending::{FetchRequest, Fetched, WindowRequest};
+pub use stride::Stride;

@@ -136,17 +136,6 @@ impl<T: Element> Window<T> {
         let flight = self.port.start_on_window(self.index, call, operand, place).await;
         Ok(WindowRequest::new(self.port.clone(), flight.map_err(refused)?))
     }
-
-    /// The bytes of so many elements of a target, from this one on.
-    pub(super) fn range(&self, target: u32, at: usize, len: usize) -> Result<(u64, u64), Error> {
-        let there = self.len_at(target)?;
-        let end = at.saturating_add(len);
-        if end > there {
-            return Err(Error::OutOfWindow { rank: target, begin: at, end, len: there });
-        }
-        let element = size_of::<T>() as u64;
-        Ok((at as u64 * element, len as u64 * element))
-    }
 }
 
 fn refused(error: UsageError) -> Error {

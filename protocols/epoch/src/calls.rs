@@ -1,5 +1,6 @@
 //! What a window is told, and what it says: calls, events, outputs.
 
+use crate::blocks::Blocks;
 use crate::kinds::EpochKind;
 use crate::names::{FlushPoint, OperationId, RequestId};
 use alloc::sync::Arc;
@@ -185,10 +186,8 @@ pub struct Transfer {
     pub target: RankId,
     /// How.
     pub kind: TransferKind,
-    /// Where in the target's part of the window, in bytes.
-    pub offset: u64,
-    /// Bytes.
-    pub len: u64,
+    /// Where in the target's part of the window.
+    pub place: Blocks,
     /// The driver's name for the local buffers and operands.
     pub local: u64,
 }

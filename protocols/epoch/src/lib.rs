@@ -20,7 +20,7 @@
 //! let (origin, target) = (RankId(0), RankId(1));
 //! let mut window = Window::<AllEpochRules>::new(origin, 2, Flags::default());
 //! let mut work = Vec::new();
-//! let put = Transfer { target, kind: TransferKind::Put, offset: 0, len: 8, local: 0 };
+//! let put = Transfer { target, kind: TransferKind::Put, place: Blocks::contiguous(0, 8), local: 0 };
 //! window.call(Call::Start(&[target]), &mut work)?;
 //! window.call(Call::Transfer { transfer: put, with_request: false }, &mut work)?;
 //! let closed = window.call(Call::Complete, &mut work)?;
@@ -40,6 +40,7 @@
 extern crate alloc;
 
 mod accumulate;
+mod blocks;
 mod calls;
 mod epoch;
 mod errors;
@@ -51,6 +52,7 @@ mod slab;
 mod window;
 
 pub use accumulate::{AccumulateOp, ElementType, OperationError};
+pub use blocks::Blocks;
 pub use calls::{
     Call, Event, Failure, Flush, GrantWord, Order, Output, OwnedCall, Packet, Report, Returned, Transfer,
     TransferKind,

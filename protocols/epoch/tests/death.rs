@@ -30,7 +30,8 @@ impl Survivor {
     }
 
     fn put(&mut self, target: RankId) -> RequestId {
-        let transfer = Transfer { target, kind: TransferKind::Put, offset: 0, len: 8, local: 0 };
+        let transfer =
+            Transfer { target, kind: TransferKind::Put, place: Blocks::contiguous(0, 8), local: 0 };
         self.close(Call::Transfer { transfer, with_request: true })
     }
 

@@ -6,7 +6,7 @@ use carrousel_wire::RankId;
 type Tried = (Window<AllEpochRules>, Vec<OperationId>);
 
 fn put(target: u32, kind: TransferKind) -> Call<'static> {
-    let transfer = Transfer { target: RankId(target), kind, offset: 0, len: 8, local: 0 };
+    let transfer = Transfer { target: RankId(target), kind, place: Blocks::contiguous(0, 8), local: 0 };
     Call::Transfer { transfer, with_request: true }
 }
 

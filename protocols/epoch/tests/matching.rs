@@ -36,7 +36,12 @@ impl Driven {
 }
 
 fn put(target: u32) -> Call<'static> {
-    let transfer = Transfer { target: RankId(target), kind: TransferKind::Put, offset: 0, len: 8, local: 0 };
+    let transfer = Transfer {
+        target: RankId(target),
+        kind: TransferKind::Put,
+        place: Blocks::contiguous(0, 8),
+        local: 0,
+    };
     Call::Transfer { transfer, with_request: false }
 }
 
@@ -173,7 +178,8 @@ fn epochs_without_peers_end_at_once() {
 fn own_requests_end_when_local_buffers_can_be_used() {
     let mut p0 = Driven::new(0, 2, Flags::default());
     p0.call(Call::Lock { target: RankId(1), mode: Mode::Shared });
-    let transfer = Transfer { target: RankId(1), kind: TransferKind::Put, offset: 0, len: 8, local: 7 };
+    let transfer =
+        Transfer { target: RankId(1), kind: TransferKind::Put, place: Blocks::contiguous(0, 8), local: 7 };
     let request = p0.call(Call::Transfer { transfer, with_request: true }).request().expect("it has one");
     p0.event(Event::Granted { from: RankId(1), word: GrantWord::Locks, value: 1 });
     let [.., Output::Issue { operation, transfer: issued, .. }] = p0.work()[..] else {

@@ -8,7 +8,7 @@ const OTHER: RankId = RankId(1);
 const THIRD: RankId = RankId(2);
 
 fn put(target: RankId) -> Call<'static> {
-    let transfer = Transfer { target, kind: TransferKind::Put, offset: 0, len: 8, local: 0 };
+    let transfer = Transfer { target, kind: TransferKind::Put, place: Blocks::contiguous(0, 8), local: 0 };
     Call::Transfer { transfer, with_request: true }
 }
 

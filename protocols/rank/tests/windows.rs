@@ -1,7 +1,7 @@
 //! Windows of a rank: their requests are requests of the rank, and what they ask for names the window.
 
 use carrousel_rank::epoch::{
-    Call, Event, Flags, Flush, GrantWord, Mode, OperationId, Packet, Transfer, TransferKind,
+    Blocks, Call, Event, Flags, Flush, GrantWord, Mode, OperationId, Packet, Transfer, TransferKind,
 };
 use carrousel_rank::{
     Called, Event as RankEvent, Failure, Handle, Job, Mirror, Options, Rank, RankId, UsageError, WindowError,
@@ -21,7 +21,7 @@ fn rank(windows: usize) -> Rank<Mirror> {
 }
 
 fn put(target: RankId) -> Call<'static> {
-    let transfer = Transfer { target, kind: TransferKind::Put, offset: 0, len: 8, local: 7 };
+    let transfer = Transfer { target, kind: TransferKind::Put, place: Blocks::contiguous(0, 8), local: 7 };
     Call::Transfer { transfer, with_request: false }
 }
 

@@ -7,9 +7,11 @@ use super::communicators::within;
 use super::declarations::unknown_window;
 use super::messages::Messages;
 use super::values::Values;
+use crate::assertions::Assertions;
 use crate::ast::{Arg, Expr, Name, Statement};
+use crate::combine::Combine;
 use crate::ids::{BufferId, CommunicatorId, RequestId, Source, TagSelector, WindowId};
-use crate::limits::{ITEM_WORK, NAME_PIECE_BYTES};
+use crate::limits::{BLOCKS_MAX, ITEM_WORK, NAME_PIECE_BYTES};
 use crate::model::{Buffer, Program, Scenario, Step};
 use crate::op::{Deferred, Hole, Numbers, Op};
 use crate::parse::LocatedProblem;
@@ -287,23 +289,47 @@ impl<'r, 'a> Lowering<'r, 'a> {
                     _ => Op::Store { window, displacement, size },
                 }
             }
-            (Verb::Put | Verb::Get | Verb::Acc, [target, size, displacement, buf]) => {
-                let place = (size, displacement);
+            (
+                Verb::Put | Verb::Get | Verb::Acc | Verb::GetAcc,
+                [target, bytes, at, blocks, distance, buf, combine @ ..],
+            ) => {
                 let target = self.rank(target)?;
-                let (size, displacement) = (self.size(size)?, self.displacement(displacement)?);
-                if verb == Verb::Acc {
-                    aligned("a size", size, self.place(place.0))?;
-                    aligned("a displacement", displacement, self.place(place.1))?;
+                let (size, displacement) = (self.size(bytes)?, self.displacement(at)?);
+                let (count, stride) = self.blocks(size, blocks, distance)?;
+                if matches!(verb, Verb::Acc | Verb::GetAcc) {
+                    aligned("a size", size, self.place(bytes))?;
+                    aligned("a displacement", displacement, self.place(at))?;
+                    aligned("a stride", stride, self.place(distance))?;
                 }
-                self.windows.hold(window, displacement, size, self.place(place.0))?;
-                let buf = self.maybe_buffer(buf, size)?;
+                let too_much = (self.place(bytes), Problem::Overflow);
+                let last = stride.checked_mul(u64::from(count.saturating_sub(1)));
+                let reach = last.and_then(|last| last.checked_add(if count == 0 { 0 } else { size }));
+                // As any other value of a file; so is what is moved, which is not more.
+                let reach = reach.filter(|reach| *reach <= i64::MAX as u64).ok_or(too_much)?;
+                let all = size * u64::from(count);
+                self.windows.hold(window, displacement, reach, self.place(bytes))?;
+                let buf = self.maybe_buffer(buf, all)?;
                 match verb {
-                    Verb::Put => Op::Put { window, target, size, displacement, buf },
-                    Verb::Get => Op::Get { window, target, size, displacement, buf },
-                    _ => Op::Accumulate { window, target, size, displacement, buf },
+                    Verb::Put => Op::Put { window, target, size, displacement, count, stride, buf },
+                    Verb::Get => Op::Get { window, target, size, displacement, count, stride, buf },
+                    _ => {
+                        let (combine, fetches) = (self.combine(combine)?, verb == Verb::GetAcc);
+                        let at = displacement;
+                        Op::Accumulate {
+                            window,
+                            target,
+                            size,
+                            displacement: at,
+                            count,
+                            stride,
+                            combine,
+                            fetches,
+                            buf,
+                        }
+                    }
                 }
             }
-            (Verb::FetchOp | Verb::Cas, [target, displacement]) => {
+            (Verb::FetchOp | Verb::Cas, [target, displacement, combine @ ..]) => {
                 const ELEMENT_BYTES: u64 = 8;
                 let place = self.place(displacement);
                 let target = self.rank(target)?;
@@ -311,25 +337,36 @@ impl<'r, 'a> Lowering<'r, 'a> {
                 aligned("a displacement", displacement, place)?;
                 self.windows.hold(window, displacement, ELEMENT_BYTES, place)?;
                 match verb {
-                    Verb::FetchOp => Op::FetchOp { window, target, displacement },
+                    Verb::FetchOp => {
+                        Op::FetchOp { window, target, displacement, combine: self.combine(combine)? }
+                    }
                     _ => Op::CompareSwap { window, target, displacement },
                 }
             }
-            (Verb::Fence | Verb::IFence, []) => Op::Fence { window, blocking },
-            (Verb::Start | Verb::IStart, [group]) => {
-                Op::Start { window, group: self.group(group)?, blocking }
+            (Verb::Fence | Verb::IFence, [assertions]) => {
+                Op::Fence { window, assertions: self.assertions(assertions)?, blocking }
             }
-            (Verb::Post | Verb::IPost, [group]) => Op::Post { window, group: self.group(group)?, blocking },
+            (Verb::Start | Verb::IStart, [group, assertions]) => {
+                let assertions = self.assertions(assertions)?;
+                Op::Start { window, group: self.group(group)?, assertions, blocking }
+            }
+            (Verb::Post | Verb::IPost, [group, assertions]) => {
+                let assertions = self.assertions(assertions)?;
+                Op::Post { window, group: self.group(group)?, assertions, blocking }
+            }
             (Verb::Complete | Verb::IComplete, []) => Op::Complete { window, blocking },
             (Verb::WaitEpoch | Verb::IWaitEpoch, []) => Op::WaitEpoch { window, blocking },
-            (Verb::Lock | Verb::ILock, [target, mode]) => {
+            (Verb::Lock | Verb::ILock, [target, mode, assertions]) => {
                 let exclusive = matches!(mode, Arg::Exclusive);
-                Op::Lock { window, target: self.rank(target)?, exclusive, blocking }
+                let assertions = self.assertions(assertions)?;
+                Op::Lock { window, target: self.rank(target)?, exclusive, assertions, blocking }
             }
             (Verb::Unlock | Verb::IUnlock, [target]) => {
                 Op::Unlock { window, target: self.rank(target)?, blocking }
             }
-            (Verb::LockAll | Verb::ILockAll, []) => Op::LockAll { window, blocking },
+            (Verb::LockAll | Verb::ILockAll, [assertions]) => {
+                Op::LockAll { window, assertions: self.assertions(assertions)?, blocking }
+            }
             (Verb::UnlockAll | Verb::IUnlockAll, []) => Op::UnlockAll { window, blocking },
             (Verb::Flush | Verb::IFlush, [target]) => {
                 Op::Flush { window, target: Some(self.rank(target)?), local: false, blocking }
@@ -465,6 +502,39 @@ impl<'r, 'a> Lowering<'r, 'a> {
 
     fn buffer(&mut self, name: &'a Name, size: u64) -> Result<BufferId, LocatedProblem> {
         self.rank.buffer(name, size, self.values).map_err(|problem| (name.at, problem))
+    }
+
+    /// How many blocks of `size` bytes a statement accesses, and how far they are apart.
+    fn blocks(&mut self, size: u64, count: &Arg, stride: &Arg) -> Result<(u32, u64), LocatedProblem> {
+        let (blocks, distance) = match (count, stride) {
+            (Arg::Absent, Arg::Absent) => return Ok((1, size)),
+            (Arg::Absent, given) | (given, Arg::Absent) => {
+                return Err((self.place(given), Problem::HalfAStride));
+            }
+            (count, stride) => (self.count(count, "a number of blocks")?, self.count(stride, "a stride")?),
+        };
+        let few = u32::try_from(blocks).ok().filter(|few| *few <= BLOCKS_MAX);
+        let few = few.ok_or_else(|| (self.place(count), Problem::TooManyBlocks { count: blocks }))?;
+        if distance < size {
+            return Err((self.place(stride), Problem::StrideBelowSize { stride: distance, size }));
+        }
+        Ok((few, distance))
+    }
+
+    fn combine(&self, args: &[Arg]) -> Result<Combine, LocatedProblem> {
+        match args {
+            [Arg::Absent] => Ok(Combine::default()),
+            [Arg::Combine(combine)] => Ok(*combine),
+            _ => Err(self.malformed()),
+        }
+    }
+
+    fn assertions(&self, arg: &Arg) -> Result<Assertions, LocatedProblem> {
+        match arg {
+            Arg::Absent => Ok(Assertions::default()),
+            Arg::Assertions(assertions) => Ok(*assertions),
+            _ => Err(self.malformed()),
+        }
     }
 
     /// A group is a set: ascending, each rank once.

@@ -3,7 +3,9 @@
 use super::cursor::{Cursor, Kind, LocatedProblem, Token};
 use super::expression::{NamesInside, Quantity, expression, group};
 use super::names::Names;
+use crate::assertions::{Assertion, Assertions};
 use crate::ast::{Arg, Name, Statement};
+use crate::combine::Combine;
 use crate::limits::ITEMS_MAX;
 use crate::problem::{Problem, did_you_mean};
 use crate::units::Unit;
@@ -82,11 +84,13 @@ fn value(cursor: &mut Cursor<'_>, names: &mut Names, verb: Verb, slot: &Slot) ->
         Holds::Requests => return requests(cursor, names),
         Holds::Group => return Ok(Arg::Group(group(cursor, Some(names), expected)?)),
         Holds::LockMode => return lock_mode(cursor),
+        Holds::Combine => return combine(cursor),
+        Holds::Assertions(of) => return assertions(cursor, of),
         Holds::RankOrAny | Holds::TagOrAny if token.kind == Kind::Word("any") => {
             cursor.next();
             return Ok(Arg::Any);
         }
-        Holds::Rank | Holds::RankOrAny | Holds::Tag | Holds::TagOrAny => Quantity::Number,
+        Holds::Rank | Holds::RankOrAny | Holds::Tag | Holds::TagOrAny | Holds::Count => Quantity::Number,
         Holds::Size => Quantity::Size,
         Holds::Time => Quantity::Time,
     };
@@ -105,6 +109,44 @@ fn lock_mode(cursor: &mut Cursor<'_>) -> Result<Arg, LocatedProblem> {
         }
         _ => Err(token.unexpected(Holds::LockMode.expected(), None)),
     }
+}
+
+fn combine(cursor: &mut Cursor<'_>) -> Result<Arg, LocatedProblem> {
+    let token = cursor.next();
+    let Kind::Word(word) = token.kind else { return Err(token.unexpected(Holds::Combine.expected(), None)) };
+    match Combine::ALL.into_iter().find(|combine| combine.name() == word) {
+        Some(combine) => Ok(Arg::Combine(combine)),
+        None => {
+            let help = did_you_mean(word, Combine::ALL.map(Combine::name)).or_else(|| {
+                Some(format!("operations are {}", Combine::ALL.map(|one| format!("`{one}`")).join(", ")))
+            });
+            Err(token.unexpected(Holds::Combine.expected(), help))
+        }
+    }
+}
+
+/// Some of these words, each once, up to the end of the line.
+fn assertions(cursor: &mut Cursor<'_>, of: &'static [Assertion]) -> Result<Arg, LocatedProblem> {
+    let expected = |said: Assertions| {
+        let words: Vec<String> =
+            of.iter().filter(|one| !said.has(**one)).map(|one| format!("`{}`", one.name())).collect();
+        let end = if said.is_empty() { "" } else { " or the end of the line" };
+        format!("{}{end}", words.join(", "))
+    };
+    let mut said = Assertions::default();
+    while said.is_empty() || cursor.peek().kind != Kind::End {
+        let token = cursor.next();
+        let Kind::Word(word) = token.kind else { return Err(token.unexpected(expected(said), None)) };
+        let mut allowed = of.iter().copied().filter(|one| !said.has(*one));
+        match allowed.clone().find(|one| one.name() == word) {
+            Some(assertion) => said = said.with(assertion),
+            None => {
+                let help = did_you_mean(word, allowed.by_ref().map(Assertion::name));
+                return Err(token.unexpected(expected(said), help));
+            }
+        }
+    }
+    Ok(Arg::Assertions(said))
 }
 
 /// `all`, or names up to the end of the line.

@@ -8,7 +8,7 @@ use carrousel_scenario::ast::{
 };
 use carrousel_scenario::units::Unit;
 use carrousel_scenario::verb::{Holds, Slot, Verb};
-use carrousel_scenario::{Check, Span};
+use carrousel_scenario::{Check, Combine, Span};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -223,6 +223,12 @@ fn arg(slot: Slot, received: bool) -> BoxedStrategy<Arg> {
         Holds::Time => time().prop_map(Arg::Expr).boxed(),
         Holds::Group => group().prop_map(Arg::Group).boxed(),
         Holds::LockMode => select(vec![Arg::Shared, Arg::Exclusive]).boxed(),
+        Holds::Count => few_or(expr(PLAIN)).prop_map(Arg::Expr).boxed(),
+        Holds::Combine => select(Combine::ALL.to_vec()).prop_map(Arg::Combine).boxed(),
+        Holds::Assertions(of) => {
+            let words = proptest::sample::subsequence(of, 1..=of.len());
+            words.prop_map(|words| Arg::Assertions(words.into_iter().collect())).boxed()
+        }
         Holds::Requests => {
             let names = vec(name(), 1..4).prop_map(|names| Arg::Names(names.into()));
             prop_oneof![names, Just(Arg::All)].boxed()

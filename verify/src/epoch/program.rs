@@ -1,6 +1,6 @@
 //! Programs: the steps of each rank, and their text.
 
-use carrousel_epoch::{Call, Flags, Flush, Mode, RankId, Transfer, TransferKind};
+use carrousel_epoch::{Blocks, Call, Flags, Flush, Mode, RankId, Transfer, TransferKind};
 use std::fmt;
 
 /// The most ranks of a program.
@@ -99,7 +99,8 @@ pub(super) fn group(members: impl IntoIterator<Item = usize>) -> &'static [RankI
 }
 
 pub(super) fn transfer(kind: TransferKind, target: usize, with_request: bool) -> EpochStep {
-    let transfer = Transfer { target: RankId(target as u32), kind, offset: 0, len: 8, local: 0 };
+    let transfer =
+        Transfer { target: RankId(target as u32), kind, place: Blocks::contiguous(0, 8), local: 0 };
     EpochStep::Call(Call::Transfer { transfer, with_request }, Blocking::Returns)
 }
 

@@ -38,6 +38,8 @@ pub(super) fn diagnosis(names: &Names<'_>, execution: &Execution, kind: Violatio
         ViolationKind::ExposedWhileLocked { at, holder } => say.exposed_while_locked(at, holder),
         ViolationKind::EpochLeftOpen { at, epoch } => say.epoch_left_open(at, epoch),
         ViolationKind::GroupsDiffer { origin, target, window } => say.groups_differ(origin, target, window),
+        ViolationKind::RequestWithoutLock { at, access } => say.request_without_lock(at, access),
+        ViolationKind::Asserted { at, broken } => say.asserted(at, broken),
         ViolationKind::Race { at, first, second } => say.race(at, first, second),
         ViolationKind::LockedTwice { at, origin, holder } => say.locked_twice(at, origin, holder),
         ViolationKind::BufferInAccess { at, access, written } => say.buffer_in_access(at, access, written),

@@ -3,6 +3,8 @@
 use super::diagnosis::{Diagnoser, Diagnosis};
 use crate::open_epochs::{EpochForm, OpenEpoch};
 use crate::program::is_atomic;
+use crate::violation::BrokenAssertion;
+use carrousel_scenario::Assertion;
 
 impl Diagnoser<'_> {
     pub(super) fn epoch_usage(&self, at: u16, error: &str) -> Diagnosis {
@@ -71,6 +73,92 @@ impl Diagnoser<'_> {
             ),
             here: format!("accesses of rank {origin} and exposures of rank {target} do not match"),
             ranks: vec![origin, target],
+        }
+    }
+
+    pub(super) fn request_without_lock(&self, at: u16, access: u16) -> Diagnosis {
+        Diagnosis {
+            summary: format!(
+                "Rank {at} binds a request to its {} in an epoch without a lock. Accesses have requests of their own only \
+                 in the epochs of lock and lock_all (MPI-4.1, 12.3.5).",
+                self.names.access_in_full(at, access)
+            ),
+            here: "a request needs an epoch of a lock".to_owned(),
+            ranks: vec![at],
+        }
+    }
+
+    pub(super) fn asserted(&self, at: u16, broken: BrokenAssertion) -> Diagnosis {
+        let place = |rank: u16, step: u16| self.names.place(rank, usize::from(step));
+        let (asserter, says, but, here, mut ranks) = match broken {
+            BrokenAssertion::Stored { store } => {
+                let but = format!(
+                    "its program has stored into its memory since its last synchronization, {}",
+                    place(at, store)
+                );
+                (at, Assertion::NoStore, but, "there was a store before".to_owned(), vec![])
+            }
+            BrokenAssertion::Preceded { access } => {
+                let but = format!("an access of the epoch that it ends is {}", place(at, access));
+                (at, Assertion::NoPrecede, but, "an access precedes".to_owned(), vec![])
+            }
+            BrokenAssertion::Succeeded { fence } => {
+                let but = format!("an access follows{}", self.place_of_last(at));
+                let here = format!("the fence {} says that none follows", place(at, fence));
+                (at, Assertion::NoSucceed, but, here, vec![])
+            }
+            BrokenAssertion::Put { exposure } => {
+                let but = format!("rank {at} writes into its memory{}", self.place_of_last(at));
+                let here = format!("rank {} has been promised that nobody writes", exposure.rank);
+                (exposure.rank, Assertion::NoPut, but, here, vec![])
+            }
+            BrokenAssertion::SaidByOne { assertion, other, is_mine } => {
+                let (asserter, silent) = if is_mine { (at, other.rank) } else { (other.rank, at) };
+                let but = format!(
+                    "rank {silent} does not say so: of these two calls, both do or none does. The other call of rank {} is {}",
+                    other.rank,
+                    place(other.rank, other.step)
+                );
+                (
+                    asserter,
+                    assertion,
+                    but,
+                    format!("only rank {asserter} says {}", assertion.name()),
+                    vec![silent],
+                )
+            }
+            BrokenAssertion::NotPosted { post } => {
+                let but =
+                    format!("rank {} may not have posted yet, {}", post.rank, place(post.rank, post.step));
+                (at, Assertion::NoCheck, but, format!("rank {} has not posted", post.rank), vec![post.rank])
+            }
+            BrokenAssertion::Contended { other, is_mine } => {
+                let (asserter, rival) = if is_mine { (at, other.rank) } else { (other.rank, at) };
+                let but = format!(
+                    "rank {rival} has or requests a lock that excludes it; the lock of rank {} is requested {}",
+                    other.rank,
+                    place(other.rank, other.step)
+                );
+                (
+                    asserter,
+                    Assertion::NoCheck,
+                    but,
+                    format!("rank {} has or wants this lock, too", other.rank),
+                    vec![rival],
+                )
+            }
+        };
+        ranks.extend([at, asserter]);
+        ranks.sort_unstable();
+        ranks.dedup();
+        Diagnosis {
+            summary: format!(
+                "Rank {asserter} asserts `{}`, but {but}. An MPI may leave out the synchronization that an assertion makes \
+                 needless, and what it says has to be so (MPI-4.1, 12.5.5).",
+                says.name()
+            ),
+            here,
+            ranks,
         }
     }
 

@@ -187,6 +187,7 @@ impl<'a> Names<'a> {
             Some(Start::Synchronize(_)) => {
                 self.synchronization(rank, ordinal).map_or("request", |(_, call)| call_name(call))
             }
+            Some(Start::Access(access)) => return self.access(rank, *access),
             Some(Start::Later(_)) | None => "request",
         };
         self.with_tag(kind, rank, ordinal)
@@ -347,7 +348,12 @@ fn rounds(program: &Program) -> Vec<(usize, Option<u32>)> {
     let mut times: HashMap<_, u32> = HashMap::new();
     let mut starts = Vec::with_capacity(program.starts.len());
     for (pc, step) in program.steps.iter().enumerate() {
-        if let Act::Start(ordinal) = step.act {
+        let request = match step.act {
+            Act::Start(ordinal) => Some(ordinal),
+            Act::Access(index) => program.accesses.get(usize::from(index)).and_then(|access| access.request),
+            _ => None,
+        };
+        if let Some(ordinal) = request {
             let key = (step.line, kind(ordinal));
             let time = times.entry(key).or_default();
             *time += 1;
@@ -372,7 +378,7 @@ fn spell_start(start: &Start) -> String {
         }
         Start::Collective { kind: Kind::Barrier, .. } => "ibarrier".to_owned(),
         // It has not begun.
-        Start::Later(_) | Start::Synchronize(_) => "request".to_owned(),
+        Start::Later(_) | Start::Synchronize(_) | Start::Access(_) => "request".to_owned(),
         Start::Collective { kind, root, len, .. } => {
             let rooted = matches!(kind, Kind::Broadcast | Kind::Reduce | Kind::Gather);
             let root = if rooted { format!(" root {root}") } else { String::new() };

@@ -119,29 +119,38 @@ pub(super) fn in_flight(names: &Names<'_>, sent: &Sent) -> String {
     }
 }
 
-/// Why an epoch's close, or a flush, waits: `for rank 1 to expose its memory`, and the ranks that it waits for.
+/// Why an epoch's close, a flush, or an access with a request waits: `for rank 1 to expose its memory`, and the ranks that it waits for.
 pub(super) fn reason<P: Protocol>(
     names: &Names<'_>,
     state: &State<P>,
     proc: &Proc<P>,
     (rank, ordinal): (u16, Ordinal),
 ) -> Option<(String, Vec<u16>)> {
-    let (window, call) = names.synchronization(rank, ordinal)?;
+    let (window, call, only) = match names.start(rank, ordinal)? {
+        Start::Access(index) => {
+            let access = names.program(rank)?.accesses.get(usize::from(*index))?;
+            (access.window, None, Some(access.transfer.target))
+        }
+        _ => names.synchronization(rank, ordinal).map(|(window, call)| (window, Some(call), None))?,
+    };
     let view = proc.rank.window(WindowIndex(u32::from(window)))?;
     let name = names.window(window);
     // Of all epochs that are closed and not complete, what they lack.
     let (mut ungranted, mut undone, mut locks): (Vec<u16>, Vec<u16>, Vec<u16>) = Default::default();
-    let is_closed = |is_closed: bool| is_closed || matches!(call, Call::FlushWithRequest(_) | Call::Flush(_));
+    let needs_no_close = matches!(call, None | Some(Call::FlushWithRequest(_) | Call::Flush(_)));
+    let is_closed = |is_closed: bool| is_closed || needs_no_close;
+    let is_meant = |target: RankId| only.is_none_or(|only| only == target);
     for epoch in view.epochs().filter(|epoch| epoch.is_active() && is_closed(epoch.is_closed())) {
         let list = if epoch.name().kind.locks() { &mut locks } else { &mut ungranted };
-        list.extend(epoch.targets().filter(|it| !it.is_granted).map(|it| it.rank.0 as u16));
+        let ungranted = epoch.targets().filter(|it| !it.is_granted && is_meant(it.rank));
+        list.extend(ungranted.map(|it| it.rank.0 as u16));
         undone.extend(epoch.origins().filter(|it| !it.is_done).map(|it| it.rank.0 as u16));
     }
     for list in [&mut ungranted, &mut undone, &mut locks] {
         list.sort_unstable();
         list.dedup();
     }
-    let is_fence = matches!(call, Call::Fence);
+    let is_fence = matches!(call, Some(Call::Fence));
     let (mut parts, mut waits_for) = (Vec::new(), Vec::new());
     if is_fence {
         let mut missing: Vec<u16> = ungranted.iter().chain(&undone).copied().collect();

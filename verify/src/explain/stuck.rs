@@ -197,6 +197,11 @@ fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
             None => "MPI lets a standard send of any size wait for its receive (MPI-4.1, 3.4).".to_owned(),
         },
         Start::Synchronize(_) => of_windows::rule(names, waiting.rank, request).to_owned(),
+        Start::Access(_) => {
+            "An access with a request is complete only when its target has granted it: the lock of its epoch \
+             (MPI-4.1, 12.3.5)."
+                .to_owned()
+        }
         Start::Later(_) => return None,
         Start::Receive { .. } => {
             "A receive is complete only when it has a message of its source and tag (MPI-4.1, 3.2.4)."

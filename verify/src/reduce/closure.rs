@@ -193,7 +193,7 @@ impl<P: Protocol> View<'_, P> {
                         Start::Send { to, .. } => flow == Flow::To(to as u16),
                         Start::Receive { from: Source::Rank(from), .. } => flow == Flow::From(from.0 as u16),
                         Start::Receive { .. } => flow == Flow::From(peer),
-                        Start::Collective { .. } | Start::Synchronize(_) => false,
+                        Start::Collective { .. } | Start::Synchronize(_) | Start::Access(_) => false,
                     };
                     if concerned {
                         break;

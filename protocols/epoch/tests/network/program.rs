@@ -71,7 +71,7 @@ fn step(word: &str) -> Step {
     let target = || id(rank());
     let lock = |mode| Call::Lock { target: target(), mode };
     let transfer = |kind, with_request| {
-        let transfer = Transfer { target: target(), kind, offset: 0, len: 8, local: 0 };
+        let transfer = Transfer { target: target(), kind, place: Blocks::contiguous(0, 8), local: 0 };
         Step::Call(Call::Transfer { transfer, with_request }, false)
     };
     let flush = |with_target: bool, is_local| Flush { target: with_target.then(target), is_local };

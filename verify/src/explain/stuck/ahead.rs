@@ -102,7 +102,7 @@ impl Ahead {
                 let key = (rank, communicator, rank_of(from), mpi::named(tag));
                 self.receives.entry(key).or_insert(pc);
             }
-            Start::Collective { .. } | Start::Synchronize(_) | Start::Later(_) => {}
+            Start::Collective { .. } | Start::Synchronize(_) | Start::Access(_) | Start::Later(_) => {}
         }
     }
 

@@ -154,7 +154,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                 };
                 self.for_collective(rank, ordinal, &name, edges)
             }
-            Some(Start::Synchronize(_)) => {
+            Some(Start::Synchronize(_) | Start::Access(_)) => {
                 let told = self
                     .proc(rank)
                     .and_then(|proc| of_windows::reason(self.names, self.state, proc, (rank, ordinal)));

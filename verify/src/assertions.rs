@@ -1,0 +1,321 @@
+//! What programs assert of their use of windows (MPI-4.1, 12.5.5), and whether it is so.
+//!
+//! The library does not use assertions: it is right with them or without. Another MPI may leave synchronization out where a
+//! program says that it is not needed, so each one that is false is a violation of `epoch-usage`.
+//!
+//! Programs have no branches, so the text of a job says of most assertions whether they hold: which store, fence and access
+//! is between which calls, and which exposure an access belongs to, as both are counted. Only `nocheck` depends on the order
+//! of events. Orders that make no other difference matter for it, so jobs with such assertions are not reduced.
+
+use crate::program::{Act, Job, Program, Start, Synchronization, kind_writes};
+use crate::state::State;
+use crate::violation::{BrokenAssertion, Location};
+use carrousel_rank::epoch::{Call, Mode};
+use carrousel_rank::{Protocol, RankId, WindowIndex};
+use carrousel_scenario::Assertion;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The assertions of a job.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AssertionFacts {
+    /// By rank and step: what is not so there, however the ranks take turns.
+    broken: Vec<BTreeMap<u16, BrokenAssertion>>,
+    /// By rank and step of a `start` that says `nocheck`: the posts that have to be over.
+    awaited: Vec<BTreeMap<u16, Vec<Location>>>,
+    /// By rank and window: the steps that open an epoch, in their order, and whether they say `nocheck`. Empty if no lock of
+    /// the job says it.
+    opened: Vec<BTreeMap<u16, Vec<(u16, bool)>>>,
+}
+
+/// By window, rank and peer: the steps that open an epoch towards it.
+type Sides<'a> = BTreeMap<(u16, u16, u16), Vec<Opening<'a>>>;
+
+#[derive(Clone, Copy)]
+struct Opening<'a> {
+    step: u16,
+    call: &'a Synchronization,
+}
+
+impl AssertionFacts {
+    /// Of a job; empty if it asserts nothing.
+    pub(crate) fn new(job: &Job) -> Self {
+        let asserts =
+            |program: &Program| program.synchronizations.iter().any(|call| !call.asserts().is_empty());
+        if !job.ranks.iter().any(|program| asserts(program)) {
+            return Self::default();
+        }
+        let ranks = job.ranks.len();
+        let mut facts = Self {
+            broken: vec![BTreeMap::new(); ranks],
+            awaited: vec![BTreeMap::new(); ranks],
+            opened: Vec::new(),
+        };
+        for (rank, program) in job.ranks.iter().enumerate() {
+            facts.broken[rank] = broken_alone(program);
+        }
+        let (accesses, exposures) = sides(job);
+        for ((window, origin, target), accesses) in &accesses {
+            let none = Vec::new();
+            let exposures = exposures.get(&(*window, *target, *origin)).unwrap_or(&none);
+            for (access, exposure) in accesses.iter().zip(exposures) {
+                facts.compare((*origin, *access), (*target, *exposure));
+            }
+        }
+        facts.find_puts(job, &accesses, &exposures);
+        facts.compare_fences(job);
+        let locks = |call: &Call<'_>| matches!(call, Call::Lock { .. } | Call::LockAll);
+        let is_unchecked = |program: &Program| {
+            program.synchronizations.iter().any(|call| locks(&call.call()) && says(call, Assertion::NoCheck))
+        };
+        if job.ranks.iter().any(|program| is_unchecked(program)) {
+            facts.opened = job.ranks.iter().map(|program| opened(program)).collect();
+        }
+        facts
+    }
+
+    /// Whether the truth of some assertion depends on the order of events.
+    pub(crate) fn depend_on_order(&self) -> bool {
+        !self.opened.is_empty() || self.awaited.iter().any(|awaited| !awaited.is_empty())
+    }
+
+    /// What is not so when a rank takes a step in a state.
+    pub(crate) fn broken_at<P: Protocol>(
+        &self,
+        job: &Job,
+        state: &State<P>,
+        me: u16,
+    ) -> Option<BrokenAssertion> {
+        let step = state.procs[usize::from(me)].pc;
+        let broken = self.broken.get(usize::from(me)).and_then(|broken| broken.get(&step).copied());
+        broken.or_else(|| self.not_posted(state, me, step)).or_else(|| self.contended(job, state, me, step))
+    }
+
+    /// An access epoch begins before one of its exposures, and says that it does not.
+    fn not_posted<P: Protocol>(&self, state: &State<P>, me: u16, step: u16) -> Option<BrokenAssertion> {
+        let awaited = self.awaited.get(usize::from(me))?.get(&step)?;
+        let missing = awaited.iter().find(|post| state.procs[usize::from(post.rank)].pc <= post.step)?;
+        Some(BrokenAssertion::NotPosted { post: *missing })
+    }
+
+    /// A lock is requested that another rank has or wants, too, and one of both says that this does not happen.
+    fn contended<P: Protocol>(
+        &self,
+        job: &Job,
+        state: &State<P>,
+        me: u16,
+        step: u16,
+    ) -> Option<BrokenAssertion> {
+        let program = &job.ranks[usize::from(me)];
+        self.opened.first()?;
+        let call = call_at(program, step)?;
+        let (target, mode) = match call.call() {
+            Call::Lock { target, mode } => (Some(target), mode),
+            Call::LockAll => (None, Mode::Shared),
+            _ => return None,
+        };
+        let is_mine = says(call, Assertion::NoCheck);
+        state.ranks().filter(|(rank, _)| *rank != me).find_map(|(rank, proc)| {
+            let opened = self.opened[usize::from(rank)].get(&call.window)?;
+            let view = proc.rank.window(WindowIndex(u32::from(call.window)))?;
+            let other = view.epochs().find_map(|epoch| {
+                let name = epoch.name();
+                let (step, is_unchecked) = *opened.get(name.number as usize)?;
+                let meets = target.is_none() || name.target.is_none() || name.target == target;
+                let excludes = mode == Mode::Exclusive || epoch.mode() == Mode::Exclusive;
+                (name.kind.locks() && meets && excludes && (is_mine || is_unchecked)).then_some(step)
+            })?;
+            Some(BrokenAssertion::Contended { other: Location { rank, step: other }, is_mine })
+        })
+    }
+
+    /// An access epoch and the exposure that it belongs to: both say `nocheck`, or none does.
+    fn compare(&mut self, (origin, access): (u16, Opening<'_>), (target, exposure): (u16, Opening<'_>)) {
+        let is_group = |opening: Opening<'_>| !matches!(opening.call.call(), Call::Fence);
+        if !is_group(access) || !is_group(exposure) {
+            return;
+        }
+        let post = Location { rank: target, step: exposure.step };
+        let (here, there) = (says(access.call, Assertion::NoCheck), says(exposure.call, Assertion::NoCheck));
+        if here != there {
+            let other =
+                BrokenAssertion::SaidByOne { assertion: Assertion::NoCheck, other: post, is_mine: here };
+            self.broken[usize::from(origin)].entry(access.step).or_insert(other);
+        }
+        if here {
+            self.awaited[usize::from(origin)].entry(access.step).or_default().push(post);
+        }
+    }
+
+    /// Accesses that write where an exposure says `noput`.
+    fn find_puts(&mut self, job: &Job, accesses: &Sides<'_>, exposures: &Sides<'_>) {
+        for (origin, program) in (0..).zip(&job.ranks) {
+            // By window: the locks that are open, and none for those of all ranks.
+            let mut locks: BTreeSet<(u16, Option<RankId>)> = BTreeSet::new();
+            for (step, act) in (0..).zip(&program.steps) {
+                let index = match act.act {
+                    Act::Access(index) => index,
+                    Act::Start(_) => {
+                        follow_locks(call_at(program, step), &mut locks);
+                        continue;
+                    }
+                    _ => continue,
+                };
+                let access = program.accesses[usize::from(index)];
+                let (window, target) = (access.window, access.transfer.target);
+                if locks.contains(&(window, Some(target))) || locks.contains(&(window, None)) {
+                    continue;
+                }
+                let target = target.0 as u16;
+                let of = accesses.get(&(window, origin, target));
+                // It belongs to the last epoch towards its target that was opened before it.
+                let number = of.map_or(0, |of| of.partition_point(|opening| opening.step < step));
+                let all = exposures.get(&(window, target, origin));
+                let Some(exposure) = all.and_then(|all| all.get(number.wrapping_sub(1))) else { continue };
+                if kind_writes(access.transfer.kind) && says(exposure.call, Assertion::NoPut) {
+                    let exposure = Location { rank: target, step: exposure.step };
+                    self.broken[usize::from(origin)].entry(step).or_insert(BrokenAssertion::Put { exposure });
+                }
+            }
+        }
+    }
+
+    /// What one rank says of a fence, all say.
+    fn compare_fences(&mut self, job: &Job) {
+        // By window and number of the fence: the first rank's.
+        let mut first: BTreeMap<(u16, usize), (Location, &Synchronization)> = BTreeMap::new();
+        for (rank, program) in (0..).zip(&job.ranks) {
+            let mut number: BTreeMap<u16, usize> = BTreeMap::new();
+            for (step, call) in calls(program).filter(|(_, call)| matches!(call.call(), Call::Fence)) {
+                let at = number.entry(call.window).or_default();
+                let (other, its) =
+                    *first.entry((call.window, *at)).or_insert((Location { rank, step }, call));
+                *at += 1;
+                for assertion in [Assertion::NoPrecede, Assertion::NoSucceed] {
+                    let is_mine = says(call, assertion);
+                    if is_mine != says(its, assertion) {
+                        let broken = BrokenAssertion::SaidByOne { assertion, other, is_mine };
+                        self.broken[usize::from(rank)].entry(step).or_insert(broken);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A call opens or closes epochs of locks, if it does.
+fn follow_locks(call: Option<&Synchronization>, locks: &mut BTreeSet<(u16, Option<RankId>)>) {
+    let Some(call) = call else { return };
+    match call.call() {
+        Call::Lock { target, .. } => _ = locks.insert((call.window, Some(target))),
+        Call::LockAll => _ = locks.insert((call.window, None)),
+        Call::Unlock(target) => _ = locks.remove(&(call.window, Some(target))),
+        Call::UnlockAll => _ = locks.remove(&(call.window, None)),
+        _ => {}
+    }
+}
+
+fn says(call: &Synchronization, assertion: Assertion) -> bool {
+    call.asserts().has(assertion)
+}
+
+/// The calls on epochs of a program, with their steps.
+fn calls(program: &Program) -> impl Iterator<Item = (u16, &Synchronization)> {
+    (0..program.steps.len() as u16).filter_map(|step| Some((step, call_at(program, step)?)))
+}
+
+fn call_at(program: &Program, step: u16) -> Option<&Synchronization> {
+    let Act::Start(ordinal) = program.steps.get(usize::from(step))?.act else { return None };
+    let Start::Synchronize(index) = program.starts[usize::from(ordinal)] else { return None };
+    Some(&program.synchronizations[usize::from(index)])
+}
+
+/// The steps of a program that open an epoch, by window.
+fn opened(program: &Program) -> BTreeMap<u16, Vec<(u16, bool)>> {
+    let mut opened: BTreeMap<u16, Vec<(u16, bool)>> = BTreeMap::new();
+    for (step, call) in calls(program) {
+        if call.call().only_opens() || matches!(call.call(), Call::Fence) {
+            opened.entry(call.window).or_default().push((step, says(call, Assertion::NoCheck)));
+        }
+    }
+    opened
+}
+
+fn add<'a>(sides: &mut Sides<'a>, rank: u16, peer: u16, opening: Opening<'a>) {
+    sides.entry((opening.call.window, rank, peer)).or_default().push(opening);
+}
+
+/// The access and the exposure epochs of all ranks towards each other: both sides of a fence are in both.
+fn sides(job: &Job) -> (Sides<'_>, Sides<'_>) {
+    let (mut accesses, mut exposures) = (Sides::new(), Sides::new());
+    for (rank, program) in (0..).zip(&job.ranks) {
+        for (step, call) in calls(program) {
+            let opening = Opening { step, call };
+            match call.call() {
+                Call::Start(group) => {
+                    group.iter().for_each(|peer| add(&mut accesses, rank, peer.0 as u16, opening))
+                }
+                Call::Post(group) => {
+                    group.iter().for_each(|peer| add(&mut exposures, rank, peer.0 as u16, opening))
+                }
+                Call::Fence => {
+                    for peer in 0..job.ranks.len() as u16 {
+                        add(&mut accesses, rank, peer, opening);
+                        add(&mut exposures, rank, peer, opening);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    (accesses, exposures)
+}
+
+/// By step: the assertions of a program that are not so by what it does itself.
+fn broken_alone(program: &Program) -> BTreeMap<u16, BrokenAssertion> {
+    let mut broken = BTreeMap::new();
+    // By window: the last store since the rank synchronized, the last fence, and the last access behind it.
+    let mut stored: BTreeMap<u16, u16> = BTreeMap::new();
+    let mut fenced: BTreeMap<u16, (u16, &Synchronization)> = BTreeMap::new();
+    let mut accessed: BTreeMap<u16, u16> = BTreeMap::new();
+    for (step, act) in (0..).zip(&program.steps) {
+        match &act.act {
+            Act::TouchWindow(own) if own.write => drop(stored.insert(own.window.0 as u16, step)),
+            Act::Access(index) => {
+                let window = program.accesses[usize::from(*index)].window;
+                accessed.insert(window, step);
+                if let Some((fence, _)) =
+                    fenced.get(&window).filter(|(_, call)| says(call, Assertion::NoSucceed))
+                {
+                    broken.entry(step).or_insert(BrokenAssertion::Succeeded { fence: *fence });
+                }
+            }
+            Act::Start(_) => {
+                let Some(call) = call_at(program, step) else { continue };
+                let window = call.window;
+                let is_fence = matches!(call.call(), Call::Fence);
+                if let Some(store) = stored.get(&window).filter(|_| says(call, Assertion::NoStore)) {
+                    broken.entry(step).or_insert(BrokenAssertion::Stored { store: *store });
+                }
+                if let Some(access) = accessed.get(&window).filter(|_| says(call, Assertion::NoPrecede)) {
+                    broken.entry(step).or_insert(BrokenAssertion::Preceded { access: *access });
+                }
+                if is_fence {
+                    fenced.insert(window, (step, call));
+                    accessed.remove(&window);
+                }
+                if matches!(call.call(), Call::Fence | Call::Post(_) | Call::Wait) {
+                    stored.remove(&window);
+                }
+                // Accesses of other epochs are none of a fence's.
+                if matches!(call.call(), Call::Complete | Call::Unlock(_) | Call::UnlockAll) {
+                    accessed.remove(&window);
+                }
+                if matches!(call.call(), Call::Start(_) | Call::Lock { .. } | Call::LockAll) {
+                    fenced.remove(&window);
+                }
+            }
+            _ => {}
+        }
+    }
+    broken
+}
