@@ -27,13 +27,35 @@ pub(crate) struct AssertionFacts {
     opened: Vec<BTreeMap<u16, Vec<(u16, bool)>>>,
 }
 
-/// By window, rank and peer: the steps that open an epoch towards it.
-type Sides<'a> = BTreeMap<(u16, u16, u16), Vec<Opening<'a>>>;
+/// The steps that open epochs of one side, accesses or exposures, ascending. A fence is towards all peers, and kept once: a
+/// list for each of them would be longer than the job.
+#[derive(Default)]
+struct Side {
+    /// By window and rank.
+    fences: BTreeMap<(u16, u16), Vec<u16>>,
+    /// By window, rank and peer: of `start` or `post`.
+    groups: BTreeMap<(u16, u16, u16), Vec<u16>>,
+}
 
-#[derive(Clone, Copy)]
-struct Opening<'a> {
-    step: u16,
-    call: &'a Synchronization,
+impl Side {
+    fn towards(&self, window: u16, rank: u16, peer: u16) -> [&[u16]; 2] {
+        let fences = self.fences.get(&(window, rank)).map_or(&[][..], Vec::as_slice);
+        [fences, self.groups.get(&(window, rank, peer)).map_or(&[][..], Vec::as_slice)]
+    }
+
+    /// How many epochs towards a peer a rank opens before a step.
+    fn number(&self, window: u16, (rank, step): (u16, u16), peer: u16) -> usize {
+        let before = |steps: &[u16]| steps.partition_point(|at| *at < step);
+        self.towards(window, rank, peer).map(before).into_iter().sum()
+    }
+
+    /// The step of the epoch towards a peer before which a rank opens so many.
+    fn step(&self, window: u16, rank: u16, peer: u16, number: usize) -> Option<u16> {
+        let lists = self.towards(window, rank, peer);
+        let is_before = |step: &u16| self.number(window, (rank, *step), peer) < number;
+        let found = lists.map(|steps| steps.get(steps.partition_point(is_before)).copied());
+        found.into_iter().flatten().min()
+    }
 }
 
 impl AssertionFacts {
@@ -54,13 +76,7 @@ impl AssertionFacts {
             facts.broken[rank] = broken_alone(program);
         }
         let (accesses, exposures) = sides(job);
-        for ((window, origin, target), accesses) in &accesses {
-            let none = Vec::new();
-            let exposures = exposures.get(&(*window, *target, *origin)).unwrap_or(&none);
-            for (access, exposure) in accesses.iter().zip(exposures) {
-                facts.compare((*origin, *access), (*target, *exposure));
-            }
-        }
+        facts.compare_groups(job, &accesses, &exposures);
         facts.find_puts(job, &accesses, &exposures);
         facts.compare_fences(job);
         let locks = |call: &Call<'_>| matches!(call, Call::Lock { .. } | Call::LockAll);
@@ -128,26 +144,43 @@ impl AssertionFacts {
         })
     }
 
-    /// An access epoch and the exposure that it belongs to: both say `nocheck`, or none does.
-    fn compare(&mut self, (origin, access): (u16, Opening<'_>), (target, exposure): (u16, Opening<'_>)) {
-        let is_group = |opening: Opening<'_>| !matches!(opening.call.call(), Call::Fence);
-        if !is_group(access) || !is_group(exposure) {
-            return;
+    /// Of an access epoch and the exposure that it belongs to, both say `nocheck`, or none does.
+    fn compare_groups(&mut self, job: &Job, accesses: &Side, exposures: &Side) {
+        for (origin, program) in (0..).zip(&job.ranks) {
+            for (step, start) in calls(program) {
+                let Call::Start(group) = start.call() else { continue };
+                for target in group.iter().map(|target| target.0 as u16) {
+                    let number = accesses.number(start.window, (origin, step), target);
+                    let exposure = exposures.step(start.window, target, origin, number);
+                    let its =
+                        exposure.and_then(|at| Some((at, call_at(&job.ranks[usize::from(target)], at)?)));
+                    let Some((at, post)) = its.filter(|(_, it)| matches!(it.call(), Call::Post(_))) else {
+                        continue;
+                    };
+                    self.compare((origin, step, start), (target, at, post));
+                }
+            }
         }
-        let post = Location { rank: target, step: exposure.step };
-        let (here, there) = (says(access.call, Assertion::NoCheck), says(exposure.call, Assertion::NoCheck));
+    }
+
+    fn compare(
+        &mut self,
+        (origin, step, start): (u16, u16, &Synchronization),
+        (target, at, post): (u16, u16, &Synchronization),
+    ) {
+        let other = Location { rank: target, step: at };
+        let (here, there) = (says(start, Assertion::NoCheck), says(post, Assertion::NoCheck));
         if here != there {
-            let other =
-                BrokenAssertion::SaidByOne { assertion: Assertion::NoCheck, other: post, is_mine: here };
-            self.broken[usize::from(origin)].entry(access.step).or_insert(other);
+            let broken = BrokenAssertion::SaidByOne { assertion: Assertion::NoCheck, other, is_mine: here };
+            self.broken[usize::from(origin)].entry(step).or_insert(broken);
         }
         if here {
-            self.awaited[usize::from(origin)].entry(access.step).or_default().push(post);
+            self.awaited[usize::from(origin)].entry(step).or_default().push(other);
         }
     }
 
     /// Accesses that write where an exposure says `noput`.
-    fn find_puts(&mut self, job: &Job, accesses: &Sides<'_>, exposures: &Sides<'_>) {
+    fn find_puts(&mut self, job: &Job, accesses: &Side, exposures: &Side) {
         for (origin, program) in (0..).zip(&job.ranks) {
             // By window: the locks that are open, and none for those of all ranks.
             let mut locks: BTreeSet<(u16, Option<RankId>)> = BTreeSet::new();
@@ -166,13 +199,13 @@ impl AssertionFacts {
                     continue;
                 }
                 let target = target.0 as u16;
-                let of = accesses.get(&(window, origin, target));
                 // It belongs to the last epoch towards its target that was opened before it.
-                let number = of.map_or(0, |of| of.partition_point(|opening| opening.step < step));
-                let all = exposures.get(&(window, target, origin));
-                let Some(exposure) = all.and_then(|all| all.get(number.wrapping_sub(1))) else { continue };
-                if kind_writes(access.transfer.kind) && says(exposure.call, Assertion::NoPut) {
-                    let exposure = Location { rank: target, step: exposure.step };
+                let number = accesses.number(window, (origin, step), target).checked_sub(1);
+                let exposure = number.and_then(|number| exposures.step(window, target, origin, number));
+                let call = exposure.and_then(|at| Some((at, call_at(&job.ranks[usize::from(target)], at)?)));
+                let Some((at, call)) = call else { continue };
+                if kind_writes(access.transfer.kind) && says(call, Assertion::NoPut) {
+                    let exposure = Location { rank: target, step: at };
                     self.broken[usize::from(origin)].entry(step).or_insert(BrokenAssertion::Put { exposure });
                 }
             }
@@ -240,30 +273,24 @@ fn opened(program: &Program) -> BTreeMap<u16, Vec<(u16, bool)>> {
     opened
 }
 
-fn add<'a>(sides: &mut Sides<'a>, rank: u16, peer: u16, opening: Opening<'a>) {
-    sides.entry((opening.call.window, rank, peer)).or_default().push(opening);
-}
-
-/// The access and the exposure epochs of all ranks towards each other: both sides of a fence are in both.
-fn sides(job: &Job) -> (Sides<'_>, Sides<'_>) {
-    let (mut accesses, mut exposures) = (Sides::new(), Sides::new());
+/// The access and the exposure epochs of all ranks. Both sides of a fence are in both.
+fn sides(job: &Job) -> (Side, Side) {
+    let (mut accesses, mut exposures) = (Side::default(), Side::default());
     for (rank, program) in (0..).zip(&job.ranks) {
         for (step, call) in calls(program) {
-            let opening = Opening { step, call };
-            match call.call() {
-                Call::Start(group) => {
-                    group.iter().for_each(|peer| add(&mut accesses, rank, peer.0 as u16, opening))
-                }
-                Call::Post(group) => {
-                    group.iter().for_each(|peer| add(&mut exposures, rank, peer.0 as u16, opening))
-                }
+            let (side, group) = match call.call() {
+                Call::Start(group) => (&mut accesses, group),
+                Call::Post(group) => (&mut exposures, group),
                 Call::Fence => {
-                    for peer in 0..job.ranks.len() as u16 {
-                        add(&mut accesses, rank, peer, opening);
-                        add(&mut exposures, rank, peer, opening);
+                    for side in [&mut accesses, &mut exposures] {
+                        side.fences.entry((call.window, rank)).or_default().push(step);
                     }
+                    continue;
                 }
-                _ => {}
+                _ => continue,
+            };
+            for peer in group {
+                side.groups.entry((call.window, rank, peer.0 as u16)).or_default().push(step);
             }
         }
     }
@@ -318,4 +345,28 @@ fn broken_alone(program: &Program) -> BTreeMap<u16, BrokenAssertion> {
         }
     }
     broken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn epochs_towards_a_peer_are_counted_with_the_fences_between_them() {
+        let side = Side {
+            fences: BTreeMap::from([((0, 1), vec![2, 5, 9])]),
+            groups: BTreeMap::from([((0, 1, 3), vec![0, 3, 7])]),
+        };
+        let all = [0, 2, 3, 5, 7, 9];
+        for (number, step) in all.into_iter().enumerate() {
+            assert_eq!(side.number(0, (1, step), 3), number, "before {step}");
+            assert_eq!(side.step(0, 1, 3, number), Some(step));
+        }
+        assert_eq!((side.number(0, (1, 100), 3), side.step(0, 1, 3, 6)), (6, None));
+        assert_eq!(
+            (side.step(0, 1, 2, 1), side.step(1, 1, 3, 0)),
+            (Some(5), None),
+            "fences only, and nothing"
+        );
+    }
 }
