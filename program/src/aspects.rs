@@ -1,5 +1,6 @@
 //! Questions about whole files: the kinds of statements that they have, including those without a meaning yet.
 
+use crate::windows::access;
 use carrousel_scenario::{Op, Scenario, Source, TagSelector};
 
 /// The things that some statement of a scenario does, in some execution at least.
@@ -43,7 +44,8 @@ pub fn aspects(scenario: &Scenario) -> Aspects {
         all.accesses_window |= accesses_window(op);
         all.is_of_epoch |= is_of_epoch(op);
         all.locks |= matches!(op, Op::Lock { .. } | Op::LockAll { .. });
-        all.leaves_request |= leaves_request(op) || step.bind.is_some() && accesses_other(op);
+        // An access has a request if it binds a name.
+        all.leaves_request |= leaves_request(op) || step.bind.is_some() && access(op, true).is_some();
         all.may_leave_message |= may_leave_message(op);
     }
     all
@@ -95,11 +97,6 @@ fn accesses_window(op: &Op) -> bool {
             | Op::Load { .. }
             | Op::Store { .. }
     )
-}
-
-/// Whether a statement accesses a window's memory at some rank: it has a request of its own if it binds a name.
-fn accesses_other(op: &Op) -> bool {
-    accesses_window(op) && !matches!(op, Op::Load { .. } | Op::Store { .. })
 }
 
 fn is_of_epoch(op: &Op) -> bool {

@@ -70,26 +70,17 @@ const ATOMIC: u64 = 8;
 
 /// The access of a statement, if it is one. It has a request if a name is bound to it.
 pub(crate) fn access(op: &Op, with_request: bool) -> Option<Access> {
+    let blocks = |offset, len, count: u32, stride| Blocks { offset, len, count: count.into(), stride };
     let (window, kind, target, place, named) = match *op {
-        Op::Put { window, target, size: len, displacement: offset, count, stride, buf } => {
-            (window, TransferKind::Put, target, Blocks { offset, len, count: count.into(), stride }, buf)
+        Op::Put { window, target, size, displacement, count, stride, buf } => {
+            (window, TransferKind::Put, target, blocks(displacement, size, count, stride), buf)
         }
-        Op::Get { window, target, size: len, displacement: offset, count, stride, buf } => {
-            (window, TransferKind::Get, target, Blocks { offset, len, count: count.into(), stride }, buf)
+        Op::Get { window, target, size, displacement, count, stride, buf } => {
+            (window, TransferKind::Get, target, blocks(displacement, size, count, stride), buf)
         }
-        Op::Accumulate {
-            window,
-            target,
-            size: len,
-            displacement: offset,
-            count,
-            stride,
-            fetches,
-            buf,
-            ..
-        } => {
+        Op::Accumulate { window, target, size, displacement, count, stride, fetches, buf, .. } => {
             let kind = if fetches { TransferKind::GetAccumulate } else { TransferKind::Accumulate };
-            (window, kind, target, Blocks { offset, len, count: count.into(), stride }, buf)
+            (window, kind, target, blocks(displacement, size, count, stride), buf)
         }
         Op::FetchOp { window, target, displacement, .. } => {
             (window, TransferKind::FetchAndOp, target, Blocks::contiguous(displacement, ATOMIC), None)
@@ -99,11 +90,7 @@ pub(crate) fn access(op: &Op, with_request: bool) -> Option<Access> {
         }
         _ => return None,
     };
-    let buffer = buffer(named, place.bytes(), kind);
-    let combine = match *op {
-        Op::Accumulate { combine, .. } | Op::FetchOp { combine, .. } => accumulate_op(combine),
-        _ => AccumulateOp::Sum,
-    };
+    let (buffer, combine) = (buffer(named, place.bytes(), kind), accumulate_op(op.combine()));
     Some(Access { window, kind, target: RankId(target), place, combine, buffer, with_request })
 }
 

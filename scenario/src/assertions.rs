@@ -50,7 +50,7 @@ impl Assertions {
         self.0 & (1 << assertion as u8) != 0
     }
 
-    /// Whether there are none.
+    /// Whether nothing is promised.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }

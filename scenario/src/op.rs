@@ -456,4 +456,12 @@ impl Op {
             _ => Assertions::default(),
         }
     }
+
+    /// How an atomic operation combines; the sum for others, which do not.
+    pub fn combine(&self) -> Combine {
+        match *self {
+            Op::Accumulate { combine, .. } | Op::FetchOp { combine, .. } => combine,
+            _ => Combine::default(),
+        }
+    }
 }

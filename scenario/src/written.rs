@@ -178,21 +178,14 @@ impl Written<'_> {
                     write!(f, " count {count} stride {}", units::size(stride))?;
                 }
                 self.own_buffer(f, buf)?;
-                match *self.op {
-                    Op::Accumulate { combine, .. } => Self::combine(f, combine),
-                    _ => Ok(()),
-                }
+                Self::combine(f, self.op.combine())
             }
-            Op::FetchOp { window, target, displacement, combine } => {
+            Op::FetchOp { window, target, displacement, .. }
+            | Op::CompareSwap { window, target, displacement } => {
                 self.window(f, window)?;
                 write!(f, " at {target}")?;
                 Self::at(f, displacement)?;
-                Self::combine(f, combine)
-            }
-            Op::CompareSwap { window, target, displacement } => {
-                self.window(f, window)?;
-                write!(f, " at {target}")?;
-                Self::at(f, displacement)
+                Self::combine(f, self.op.combine())
             }
             Op::Complete { window, .. }
             | Op::WaitEpoch { window, .. }

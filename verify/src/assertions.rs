@@ -7,13 +7,14 @@
 //! is between which calls, and which exposure an access belongs to, as both are counted. Only `nocheck` depends on the order
 //! of events. Orders that make no other difference matter for it, so jobs with such assertions are not reduced.
 
-use crate::program::{Act, Job, Program, Start, Synchronization, kind_writes};
+use crate::open_epochs::EpochForm;
+use crate::program::{Access, Act, Job, Program, Synchronization, kind_writes};
 use crate::state::State;
 use crate::violation::{BrokenAssertion, Location};
 use carrousel_rank::epoch::{Call, Mode};
-use carrousel_rank::{Protocol, RankId, WindowIndex};
+use carrousel_rank::{Protocol, WindowIndex};
 use carrousel_scenario::Assertion;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The assertions of a job.
 #[derive(Clone, Debug, Default)]
@@ -79,9 +80,8 @@ impl AssertionFacts {
         facts.compare_groups(job, &accesses, &exposures);
         facts.find_puts(job, &accesses, &exposures);
         facts.compare_fences(job);
-        let locks = |call: &Call<'_>| matches!(call, Call::Lock { .. } | Call::LockAll);
         let is_unchecked = |program: &Program| {
-            program.synchronizations.iter().any(|call| locks(&call.call()) && says(call, Assertion::NoCheck))
+            program.synchronizations.iter().any(|call| locks(Some(call)) && says(call, Assertion::NoCheck))
         };
         if job.ranks.iter().any(|program| is_unchecked(program)) {
             facts.opened = job.ranks.iter().map(|program| opened(program)).collect();
@@ -123,7 +123,7 @@ impl AssertionFacts {
     ) -> Option<BrokenAssertion> {
         let program = &job.ranks[usize::from(me)];
         self.opened.first()?;
-        let call = call_at(program, step)?;
+        let call = program.call_at(step)?;
         let (target, mode) = match call.call() {
             Call::Lock { target, mode } => (Some(target), mode),
             Call::LockAll => (None, Mode::Shared),
@@ -147,13 +147,12 @@ impl AssertionFacts {
     /// Of an access epoch and the exposure that it belongs to, both say `nocheck`, or none does.
     fn compare_groups(&mut self, job: &Job, accesses: &Side, exposures: &Side) {
         for (origin, program) in (0..).zip(&job.ranks) {
-            for (step, start) in calls(program) {
+            for (step, start) in program.calls() {
                 let Call::Start(group) = start.call() else { continue };
                 for target in group.iter().map(|target| target.0 as u16) {
                     let number = accesses.number(start.window, (origin, step), target);
                     let exposure = exposures.step(start.window, target, origin, number);
-                    let its =
-                        exposure.and_then(|at| Some((at, call_at(&job.ranks[usize::from(target)], at)?)));
+                    let its = exposure.and_then(|at| Some((at, job.ranks[usize::from(target)].call_at(at)?)));
                     let Some((at, post)) = its.filter(|(_, it)| matches!(it.call(), Call::Post(_))) else {
                         continue;
                     };
@@ -182,29 +181,15 @@ impl AssertionFacts {
     /// Accesses that write where an exposure says `noput`.
     fn find_puts(&mut self, job: &Job, accesses: &Side, exposures: &Side) {
         for (origin, program) in (0..).zip(&job.ranks) {
-            // By window: the locks that are open, and none for those of all ranks.
-            let mut locks: BTreeSet<(u16, Option<RankId>)> = BTreeSet::new();
-            for (step, act) in (0..).zip(&program.steps) {
-                let index = match act.act {
-                    Act::Access(index) => index,
-                    Act::Start(_) => {
-                        follow_locks(call_at(program, step), &mut locks);
-                        continue;
-                    }
-                    _ => continue,
-                };
-                let access = program.accesses[usize::from(index)];
-                let (window, target) = (access.window, access.transfer.target);
-                if locks.contains(&(window, Some(target))) || locks.contains(&(window, None)) {
+            for Belonging { step, access, opening } in belongings(program) {
+                let (window, target) = (access.window, access.transfer.target.0 as u16);
+                if !kind_writes(access.transfer.kind) || locks(program.call_at(opening)) {
                     continue;
                 }
-                let target = target.0 as u16;
-                // It belongs to the last epoch towards its target that was opened before it.
-                let number = accesses.number(window, (origin, step), target).checked_sub(1);
-                let exposure = number.and_then(|number| exposures.step(window, target, origin, number));
-                let call = exposure.and_then(|at| Some((at, call_at(&job.ranks[usize::from(target)], at)?)));
-                let Some((at, call)) = call else { continue };
-                if kind_writes(access.transfer.kind) && says(call, Assertion::NoPut) {
+                let number = accesses.number(window, (origin, opening), target);
+                let Some(at) = exposures.step(window, target, origin, number) else { continue };
+                let exposure = job.ranks[usize::from(target)].call_at(at);
+                if exposure.is_some_and(|exposure| says(exposure, Assertion::NoPut)) {
                     let exposure = Location { rank: target, step: at };
                     self.broken[usize::from(origin)].entry(step).or_insert(BrokenAssertion::Put { exposure });
                 }
@@ -218,7 +203,7 @@ impl AssertionFacts {
         let mut first: BTreeMap<(u16, usize), (Location, &Synchronization)> = BTreeMap::new();
         for (rank, program) in (0..).zip(&job.ranks) {
             let mut number: BTreeMap<u16, usize> = BTreeMap::new();
-            for (step, call) in calls(program).filter(|(_, call)| matches!(call.call(), Call::Fence)) {
+            for (step, call) in program.calls().filter(|(_, call)| matches!(call.call(), Call::Fence)) {
                 let at = number.entry(call.window).or_default();
                 let (other, its) =
                     *first.entry((call.window, *at)).or_insert((Location { rank, step }, call));
@@ -235,38 +220,49 @@ impl AssertionFacts {
     }
 }
 
-/// A call opens or closes epochs of locks, if it does.
-fn follow_locks(call: Option<&Synchronization>, locks: &mut BTreeSet<(u16, Option<RankId>)>) {
-    let Some(call) = call else { return };
-    match call.call() {
-        Call::Lock { target, .. } => _ = locks.insert((call.window, Some(target))),
-        Call::LockAll => _ = locks.insert((call.window, None)),
-        Call::Unlock(target) => _ = locks.remove(&(call.window, Some(target))),
-        Call::UnlockAll => _ = locks.remove(&(call.window, None)),
-        _ => {}
-    }
-}
-
 fn says(call: &Synchronization, assertion: Assertion) -> bool {
     call.asserts().has(assertion)
 }
 
-/// The calls on epochs of a program, with their steps.
-fn calls(program: &Program) -> impl Iterator<Item = (u16, &Synchronization)> {
-    (0..program.steps.len() as u16).filter_map(|step| Some((step, call_at(program, step)?)))
+/// Whether a call opens an epoch of a lock.
+fn locks(call: Option<&Synchronization>) -> bool {
+    call.and_then(|call| EpochForm::opened_by(call.call())).is_some_and(EpochForm::locks)
 }
 
-fn call_at(program: &Program, step: u16) -> Option<&Synchronization> {
-    let Act::Start(ordinal) = program.steps.get(usize::from(step))?.act else { return None };
-    let Start::Synchronize(index) = program.starts[usize::from(ordinal)] else { return None };
-    Some(&program.synchronizations[usize::from(index)])
+/// An access, and the step that has opened its epoch.
+struct Belonging {
+    step: u16,
+    access: Access,
+    opening: u16,
+}
+
+/// The accesses of a program that have an epoch.
+fn belongings(program: &Program) -> Vec<Belonging> {
+    let mut open: BTreeMap<(u16, EpochForm), u16> = BTreeMap::new();
+    let mut all = Vec::new();
+    for (step, act) in (0..).zip(&program.steps) {
+        if let Act::Access(index) = act.act {
+            let access = program.accesses[usize::from(index)];
+            let forms = EpochForm::of_access(access.transfer.target);
+            let opening = forms.into_iter().find_map(|form| open.get(&(access.window, form)).copied());
+            all.extend(opening.map(|opening| Belonging { step, access, opening }));
+        } else if let Some(call) = program.call_at(step) {
+            if let Some(form) = EpochForm::closed_by(call.call()) {
+                open.remove(&(call.window, form));
+            }
+            if let Some(form) = EpochForm::opened_by(call.call()) {
+                open.insert((call.window, form), step);
+            }
+        }
+    }
+    all
 }
 
 /// The steps of a program that open an epoch, by window.
 fn opened(program: &Program) -> BTreeMap<u16, Vec<(u16, bool)>> {
     let mut opened: BTreeMap<u16, Vec<(u16, bool)>> = BTreeMap::new();
-    for (step, call) in calls(program) {
-        if call.call().only_opens() || matches!(call.call(), Call::Fence) {
+    for (step, call) in program.calls() {
+        if EpochForm::opened_by(call.call()).is_some() {
             opened.entry(call.window).or_default().push((step, says(call, Assertion::NoCheck)));
         }
     }
@@ -277,7 +273,7 @@ fn opened(program: &Program) -> BTreeMap<u16, Vec<(u16, bool)>> {
 fn sides(job: &Job) -> (Side, Side) {
     let (mut accesses, mut exposures) = (Side::default(), Side::default());
     for (rank, program) in (0..).zip(&job.ranks) {
-        for (step, call) in calls(program) {
+        for (step, call) in program.calls() {
             let (side, group) = match call.call() {
                 Call::Start(group) => (&mut accesses, group),
                 Call::Post(group) => (&mut exposures, group),
@@ -297,51 +293,39 @@ fn sides(job: &Job) -> (Side, Side) {
     (accesses, exposures)
 }
 
-/// By step: the assertions of a program that are not so by what it does itself.
+/// By step: the assertions of a program that its own stores and accesses break.
 fn broken_alone(program: &Program) -> BTreeMap<u16, BrokenAssertion> {
     let mut broken = BTreeMap::new();
-    // By window: the last store since the rank synchronized, the last fence, and the last access behind it.
-    let mut stored: BTreeMap<u16, u16> = BTreeMap::new();
-    let mut fenced: BTreeMap<u16, (u16, &Synchronization)> = BTreeMap::new();
+    // By the step of a fence: the last access of the epoch that it has opened.
     let mut accessed: BTreeMap<u16, u16> = BTreeMap::new();
+    for Belonging { step, opening, .. } in belongings(program) {
+        let fence = program.call_at(opening).filter(|call| matches!(call.call(), Call::Fence));
+        if let Some(fence) = fence {
+            accessed.insert(opening, step);
+            if says(fence, Assertion::NoSucceed) {
+                broken.insert(step, BrokenAssertion::Succeeded { fence: opening });
+            }
+        }
+    }
+    // By window: the last store since the rank synchronized, and the last fence.
+    let mut stored: BTreeMap<u16, u16> = BTreeMap::new();
+    let mut fenced: BTreeMap<u16, u16> = BTreeMap::new();
     for (step, act) in (0..).zip(&program.steps) {
-        match &act.act {
-            Act::TouchWindow(own) if own.write => drop(stored.insert(own.window.0 as u16, step)),
-            Act::Access(index) => {
-                let window = program.accesses[usize::from(*index)].window;
-                accessed.insert(window, step);
-                if let Some((fence, _)) =
-                    fenced.get(&window).filter(|(_, call)| says(call, Assertion::NoSucceed))
-                {
-                    broken.entry(step).or_insert(BrokenAssertion::Succeeded { fence: *fence });
-                }
-            }
-            Act::Start(_) => {
-                let Some(call) = call_at(program, step) else { continue };
-                let window = call.window;
-                let is_fence = matches!(call.call(), Call::Fence);
-                if let Some(store) = stored.get(&window).filter(|_| says(call, Assertion::NoStore)) {
-                    broken.entry(step).or_insert(BrokenAssertion::Stored { store: *store });
-                }
-                if let Some(access) = accessed.get(&window).filter(|_| says(call, Assertion::NoPrecede)) {
-                    broken.entry(step).or_insert(BrokenAssertion::Preceded { access: *access });
-                }
-                if is_fence {
-                    fenced.insert(window, (step, call));
-                    accessed.remove(&window);
-                }
-                if matches!(call.call(), Call::Fence | Call::Post(_) | Call::Wait) {
-                    stored.remove(&window);
-                }
-                // Accesses of other epochs are none of a fence's.
-                if matches!(call.call(), Call::Complete | Call::Unlock(_) | Call::UnlockAll) {
-                    accessed.remove(&window);
-                }
-                if matches!(call.call(), Call::Start(_) | Call::Lock { .. } | Call::LockAll) {
-                    fenced.remove(&window);
-                }
-            }
-            _ => {}
+        if let Act::TouchWindow(own) = &act.act
+            && own.write
+        {
+            stored.insert(own.window.0 as u16, step);
+        }
+        let Some(call) = program.call_at(step) else { continue };
+        if matches!(call.call(), Call::Fence | Call::Post(_) | Call::Wait) {
+            let store = stored.remove(&call.window).filter(|_| says(call, Assertion::NoStore));
+            broken.extend(store.map(|store| (step, BrokenAssertion::Stored { store })));
+        }
+        if matches!(call.call(), Call::Fence) {
+            let before = fenced.insert(call.window, step).filter(|_| says(call, Assertion::NoPrecede));
+            let access = before.and_then(|fence| accessed.get(&fence));
+            let preceded = access.map(|access| BrokenAssertion::Preceded { access: *access });
+            broken.extend(preceded.map(|preceded| (step, preceded)));
         }
     }
     broken

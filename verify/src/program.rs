@@ -408,6 +408,17 @@ impl Program {
         }
     }
 
+    /// Its calls on epochs, each with its step.
+    pub(crate) fn calls(&self) -> impl Iterator<Item = (u16, &Synchronization)> {
+        (0..self.steps.len() as u16).filter_map(|step| Some((step, self.call_at(step)?)))
+    }
+
+    /// The call on epochs that a step makes, if it makes one.
+    pub(crate) fn call_at(&self, step: u16) -> Option<&Synchronization> {
+        let Act::Start(ordinal) = self.steps.get(usize::from(step))?.act else { return None };
+        self.synchronization(ordinal)
+    }
+
     /// The call on epochs that a request stands for, if it is one.
     pub(crate) fn synchronization(&self, ordinal: Ordinal) -> Option<&Synchronization> {
         match self.starts.get(usize::from(ordinal))? {

@@ -3,7 +3,7 @@
 
 use crate::assertions::AssertionFacts;
 use crate::network::{Channel, ChannelKind, InFlight};
-use crate::program::{Access, Act, Atomicity, Job, Program, Start};
+use crate::program::{Access, Act, Atomicity, Job};
 use crate::state::State;
 use crate::violation::ViolationKind;
 use carrousel_program::OwnAccess;
@@ -80,9 +80,10 @@ impl WindowFacts {
         let mut is_exposed = vec![false; job.windows.len()];
         let mut is_locked = vec![false; job.windows.len()];
         for (rank, program) in job.ranks.iter().enumerate() {
-            for (pc, window, call) in calls(program) {
+            for (pc, call) in program.calls() {
+                let window = call.window;
                 let at = usize::from(window);
-                let hosts = match call {
+                let hosts = match call.call() {
                     Call::Lock { target, mode } => {
                         if mode == Mode::Exclusive {
                             facts.last_exclusive[rank].insert((window, target.0 as u16), pc);
@@ -92,7 +93,7 @@ impl WindowFacts {
                     Call::LockAll => 0..ranks as u32,
                     Call::Post(_) | Call::Fence => {
                         is_exposed[at] = true;
-                        facts.is_posted[at] |= matches!(call, Call::Post(_));
+                        facts.is_posted[at] |= matches!(call.call(), Call::Post(_));
                         continue;
                     }
                     _ => continue,
@@ -235,16 +236,6 @@ fn conflict(target: u16, one: &Touch, other: &Touch, atomicity: Atomicity) -> bo
         // A program's own accesses follow each other.
         (Touch::Own(_), Touch::Own(_)) => false,
     }
-}
-
-/// The calls on epochs of a program: step, window and call.
-fn calls(program: &Program) -> impl Iterator<Item = (u16, u16, Call<'_>)> {
-    (0..).zip(&program.steps).filter_map(|(pc, step)| {
-        let Act::Start(ordinal) = step.act else { return None };
-        let Start::Synchronize(index) = program.starts[usize::from(ordinal)] else { return None };
-        let call = &program.synchronizations[usize::from(index)];
-        Some((pc, call.window, call.call()))
-    })
 }
 
 /// The first pair of ranks of which one starts access epochs to the other, and that has not as many exposures for it.

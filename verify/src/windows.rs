@@ -12,7 +12,7 @@ use crate::network::{Channel, ChannelKind, InFlight, Moving};
 use crate::open_epochs::{EpochForm, OpenAccess, OpenEpoch};
 use crate::oracle::Expectation;
 use crate::outputs::Outputs;
-use crate::program::{Access, Act, Ordinal, Start};
+use crate::program::{Access, Ordinal};
 use crate::state::{Open, Proc, State};
 use crate::violation::{Violation, ViolationKind};
 use carrousel_program::OwnAccess;
@@ -30,9 +30,8 @@ impl<P: Protocol> StepContext<'_, P> {
         let mut outputs = Outputs::default();
         let Some(called) = self.call_window(proc, access.window, call, &mut outputs) else { return };
         open_request(proc, access.request, called);
-        let target = access.transfer.target.0 as u16;
-        if let Some(form) = use_epoch(proc, access.window, target) {
-            if access.request.is_some() && !matches!(form, EpochForm::Lock(_) | EpochForm::LockAll) {
+        if let Some(form) = use_epoch(proc, access.window, access.transfer.target) {
+            if access.request.is_some() && !form.locks() {
                 let kind = ViolationKind::RequestWithoutLock { at: self.me, access: index };
                 self.violates(Check::EpochUsage, kind);
             }
@@ -226,17 +225,13 @@ pub(crate) fn check_assertions<P: Protocol>(
 
 /// The window that the next step of a rank exposes to a group, if it does so.
 pub(crate) fn exposes_next<P: Protocol>(model: &Model<P>, state: &State<P>, rank: u16) -> Option<u16> {
-    let program = model.program(state.job, rank);
-    let Act::Start(ordinal) = model.next_act(state, rank)? else { return None };
-    let Start::Synchronize(call) = program.starts[usize::from(*ordinal)] else { return None };
-    let call = &program.synchronizations[usize::from(call)];
+    let call = model.program(state.job, rank).call_at(state.procs[usize::from(rank)].pc)?;
     matches!(call.call(), Call::Post(_)).then_some(call.window)
 }
 
 /// The open epoch that an access to `target` belongs to, which has an access now.
-fn use_epoch<P: Protocol>(proc: &mut Proc<P>, window: u16, target: u16) -> Option<EpochForm> {
-    let forms = [EpochForm::Lock(target), EpochForm::Access, EpochForm::LockAll, EpochForm::Fence];
-    forms.into_iter().find(|form| {
+fn use_epoch<P: Protocol>(proc: &mut Proc<P>, window: u16, target: RankId) -> Option<EpochForm> {
+    EpochForm::of_access(target).into_iter().find(|form| {
         let is_it = |epoch: &&mut OpenEpoch| (epoch.window, epoch.form) == (window, *form);
         proc.epochs.iter_mut().find(is_it).map(|epoch| epoch.is_used = true).is_some()
     })
@@ -251,17 +246,7 @@ fn follow<P: Protocol>(
     accesses: &[Access],
 ) {
     let made = |open: &OpenAccess| accesses[usize::from(open.access)];
-    let opened_at = proc.pc;
-    let open = |form| OpenEpoch { window, form, is_used: false, opened_at };
-    let closed = match call {
-        Call::Complete => Some(EpochForm::Access),
-        Call::Wait | Call::Test => Some(EpochForm::Exposure),
-        Call::Unlock(target) => Some(EpochForm::Lock(target.0 as u16)),
-        Call::UnlockAll => Some(EpochForm::LockAll),
-        Call::Fence => Some(EpochForm::Fence),
-        _ => None,
-    };
-    if let Some(form) = closed {
+    if let Some(form) = EpochForm::closed_by(call) {
         proc.epochs.retain(|epoch| (epoch.window, epoch.form) != (window, form));
         // Epochs of the same form may be open in other windows.
         let is_of_it = |open: &OpenAccess| made(open).window == window && open.form == form;
@@ -270,21 +255,15 @@ fn follow<P: Protocol>(
             access.covered_by.push(request);
         }
     }
-    match call {
-        Call::Start(_) => proc.epochs.push(open(EpochForm::Access)),
-        Call::Post(_) => proc.epochs.push(open(EpochForm::Exposure)),
-        Call::Lock { target, .. } => proc.epochs.push(open(EpochForm::Lock(target.0 as u16))),
-        Call::LockAll => proc.epochs.push(open(EpochForm::LockAll)),
-        Call::Fence => proc.epochs.push(open(EpochForm::Fence)),
-        Call::Flush(flush) | Call::FlushWithRequest(flush) => {
-            for access in proc.accesses.iter_mut().filter(|access| !access.is_closed) {
-                let Access { window: of, transfer, .. } = made(access);
-                let is_of_lock = matches!(access.form, EpochForm::Lock(_) | EpochForm::LockAll);
-                if is_of_lock && of == window && flush.target.is_none_or(|target| target == transfer.target) {
-                    access.covered_by.push(request);
-                }
+    if let Some(form) = EpochForm::opened_by(call) {
+        proc.epochs.push(OpenEpoch { window, form, is_used: false, opened_at: proc.pc });
+    }
+    if let Call::Flush(flush) | Call::FlushWithRequest(flush) = call {
+        for access in proc.accesses.iter_mut().filter(|access| !access.is_closed && access.form.locks()) {
+            let Access { window: of, transfer, .. } = made(access);
+            if of == window && flush.target.is_none_or(|target| target == transfer.target) {
+                access.covered_by.push(request);
             }
         }
-        _ => {}
     }
 }

@@ -17,7 +17,7 @@ pub struct Stride {
 
 impl From<usize> for Stride {
     fn from(at: usize) -> Self {
-        Self { at, block: 0, distance: 0 }
+        Self { at, block: 1, distance: 1 }
     }
 }
 
@@ -27,23 +27,21 @@ impl Stride {
     /// # Errors
     /// If they are no whole blocks, or blocks overlap, or they are not all there.
     pub(super) fn blocks<T: Element>(self, rank: u32, len: usize, there: usize) -> Result<Blocks, Error> {
-        let Self { at, block, distance } = if self.block == 0 && self.distance == 0 {
-            // One block of all, which may be none.
-            Self { at: self.at, block: len.max(1), distance: len.max(1) }
-        } else {
-            self
-        };
+        let Self { at, block, distance } = self;
         if block == 0 || distance < block || !len.is_multiple_of(block) {
             return Err(Error::Blocks { len, block, distance });
         }
-        let count = len / block;
-        let last = distance.saturating_mul(count.saturating_sub(1));
-        let end = at.saturating_add(last).saturating_add(if count == 0 { 0 } else { block });
+        let (offset, stride) = (at as u64, distance as u64);
+        let elements = match distance == block || len <= block {
+            // Blocks without gaps are one.
+            true => Blocks::contiguous(offset, len as u64),
+            false => Blocks { offset, len: block as u64, count: (len / block) as u64, stride },
+        };
+        let end = elements.end().map_or(usize::MAX, |end| end as usize);
         if end > there {
             return Err(Error::OutOfWindow { rank, begin: at, end, len: there });
         }
-        let bytes = |elements: usize| elements as u64 * size_of::<T>() as u64;
-        Ok(Blocks { offset: bytes(at), len: bytes(block), count: count as u64, stride: bytes(distance) })
+        Ok(elements.times(size_of::<T>() as u64))
     }
 }
 
@@ -62,6 +60,8 @@ mod tests {
         let column = Stride { at: 1, block: 2, distance: 4 };
         assert_eq!(blocks(column, 4), Ok(Blocks { offset: 2, len: 4, count: 2, stride: 8 }));
         assert_eq!(blocks(column, 0).map(Blocks::bytes), Ok(0));
+        let alone = Stride { at: 1, block: 2, distance: usize::MAX };
+        assert_eq!(blocks(alone, 2), Ok(Blocks::contiguous(2, 4)), "no other block is so far away");
     }
 
     #[test]

@@ -19,6 +19,13 @@ impl Blocks {
         Self { offset, len, count: 1, stride: len }
     }
 
+    /// The same of elements of so many bytes, which have an end in memory.
+    #[must_use]
+    pub const fn times(self, bytes: u64) -> Self {
+        let Self { offset, len, count, stride } = self;
+        Self { offset: offset * bytes, len: len * bytes, count, stride: stride * bytes }
+    }
+
     /// Bytes of all of them.
     pub const fn bytes(self) -> u64 {
         self.len.saturating_mul(self.count)

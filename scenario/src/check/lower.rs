@@ -291,7 +291,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
             }
             (
                 Verb::Put | Verb::Get | Verb::Acc | Verb::GetAcc,
-                [target, bytes, at, blocks, distance, buf, combine @ ..],
+                [target, bytes, at, blocks, distance, buf, op @ ..],
             ) => {
                 let target = self.rank(target)?;
                 let (size, displacement) = (self.size(bytes)?, self.displacement(at)?);
@@ -313,13 +313,12 @@ impl<'r, 'a> Lowering<'r, 'a> {
                     Verb::Put => Op::Put { window, target, size, displacement, count, stride, buf },
                     Verb::Get => Op::Get { window, target, size, displacement, count, stride, buf },
                     _ => {
-                        let (combine, fetches) = (self.combine(combine)?, verb == Verb::GetAcc);
-                        let at = displacement;
+                        let (combine, fetches) = (self.combine(op)?, verb == Verb::GetAcc);
                         Op::Accumulate {
                             window,
                             target,
                             size,
-                            displacement: at,
+                            displacement,
                             count,
                             stride,
                             combine,
@@ -329,7 +328,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
                     }
                 }
             }
-            (Verb::FetchOp | Verb::Cas, [target, displacement, combine @ ..]) => {
+            (Verb::FetchOp | Verb::Cas, [target, displacement, op @ ..]) => {
                 const ELEMENT_BYTES: u64 = 8;
                 let place = self.place(displacement);
                 let target = self.rank(target)?;
@@ -337,9 +336,7 @@ impl<'r, 'a> Lowering<'r, 'a> {
                 aligned("a displacement", displacement, place)?;
                 self.windows.hold(window, displacement, ELEMENT_BYTES, place)?;
                 match verb {
-                    Verb::FetchOp => {
-                        Op::FetchOp { window, target, displacement, combine: self.combine(combine)? }
-                    }
+                    Verb::FetchOp => Op::FetchOp { window, target, displacement, combine: self.combine(op)? },
                     _ => Op::CompareSwap { window, target, displacement },
                 }
             }

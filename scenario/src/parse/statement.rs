@@ -99,30 +99,26 @@ fn value(cursor: &mut Cursor<'_>, names: &mut Names, verb: Verb, slot: &Slot) ->
 }
 
 fn lock_mode(cursor: &mut Cursor<'_>) -> Result<Arg, LocatedProblem> {
-    let token = cursor.next();
-    match token.kind {
-        Kind::Word("shared") => Ok(Arg::Shared),
-        Kind::Word("exclusive") => Ok(Arg::Exclusive),
-        Kind::Word(word) => {
-            let help = did_you_mean(word, ["shared", "exclusive"]);
-            Err(token.unexpected(Holds::LockMode.expected(), help))
-        }
-        _ => Err(token.unexpected(Holds::LockMode.expected(), None)),
-    }
+    choice(cursor, Holds::LockMode, [("shared", Arg::Shared), ("exclusive", Arg::Exclusive)], || None)
 }
 
 fn combine(cursor: &mut Cursor<'_>) -> Result<Arg, LocatedProblem> {
+    let all = || Some(format!("operations are {}", Combine::ALL.map(|one| format!("`{one}`")).join(", ")));
+    choice(cursor, Holds::Combine, Combine::ALL.map(|one| (one.name(), Arg::Combine(one))), all)
+}
+
+/// One of some words. `help` is for a word that is like none of them.
+fn choice<const N: usize>(
+    cursor: &mut Cursor<'_>,
+    holds: Holds,
+    all: [(&'static str, Arg); N],
+    help: impl FnOnce() -> Option<String>,
+) -> Result<Arg, LocatedProblem> {
     let token = cursor.next();
-    let Kind::Word(word) = token.kind else { return Err(token.unexpected(Holds::Combine.expected(), None)) };
-    match Combine::ALL.into_iter().find(|combine| combine.name() == word) {
-        Some(combine) => Ok(Arg::Combine(combine)),
-        None => {
-            let help = did_you_mean(word, Combine::ALL.map(Combine::name)).or_else(|| {
-                Some(format!("operations are {}", Combine::ALL.map(|one| format!("`{one}`")).join(", ")))
-            });
-            Err(token.unexpected(Holds::Combine.expected(), help))
-        }
-    }
+    let Kind::Word(word) = token.kind else { return Err(token.unexpected(holds.expected(), None)) };
+    let meant = did_you_mean(word, all.each_ref().map(|(name, _)| *name));
+    let found = all.into_iter().find(|(name, _)| *name == word);
+    found.map(|(_, arg)| arg).ok_or_else(|| token.unexpected(holds.expected(), meant.or_else(help)))
 }
 
 /// Some of these words, each once, up to the end of the line.
@@ -137,14 +133,11 @@ fn assertions(cursor: &mut Cursor<'_>, of: &'static [Assertion]) -> Result<Arg, 
     while said.is_empty() || cursor.peek().kind != Kind::End {
         let token = cursor.next();
         let Kind::Word(word) = token.kind else { return Err(token.unexpected(expected(said), None)) };
-        let mut allowed = of.iter().copied().filter(|one| !said.has(*one));
-        match allowed.clone().find(|one| one.name() == word) {
-            Some(assertion) => said = said.with(assertion),
-            None => {
-                let help = did_you_mean(word, allowed.by_ref().map(Assertion::name));
-                return Err(token.unexpected(expected(said), help));
-            }
-        }
+        let allowed = of.iter().copied().filter(|one| !said.has(*one));
+        let Some(assertion) = allowed.clone().find(|one| one.name() == word) else {
+            return Err(token.unexpected(expected(said), did_you_mean(word, allowed.map(Assertion::name))));
+        };
+        said = said.with(assertion);
     }
     Ok(Arg::Assertions(said))
 }

@@ -119,7 +119,8 @@ pub(super) fn in_flight(names: &Names<'_>, sent: &Sent) -> String {
     }
 }
 
-/// Why an epoch's close, a flush, or an access with a request waits: `for rank 1 to expose its memory`, and the ranks that it waits for.
+/// Why an epoch's close, a flush, or an access with a request waits: `for rank 1 to expose its memory`, and the ranks that
+/// it waits for.
 pub(super) fn reason<P: Protocol>(
     names: &Names<'_>,
     state: &State<P>,
