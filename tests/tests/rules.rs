@@ -18,7 +18,7 @@ struct Rule {
     /// The rule set, where a protocol has several.
     #[serde(default)]
     set: String,
-    /// The constant in the code.
+    /// The function in the code, in capitals.
     id: String,
     /// Where it was published, or that it was not.
     source: String,
@@ -40,7 +40,7 @@ fn registers() -> Vec<(PathBuf, Register)> {
     let mut registers = Vec::new();
     for entry in protocols {
         let directory = entry.expect("it can be read").path();
-        if constants(&directory).is_empty() {
+        if rules_of(&directory).is_empty() {
             continue;
         }
         let path = directory.join("rules.toml");
@@ -68,33 +68,33 @@ fn source_text(directory: &Path) -> String {
     files.iter().map(text).collect()
 }
 
-/// The constants of the traits called `...Rules`: one for each rule that can be switched off.
-fn constants(directory: &Path) -> BTreeSet<String> {
+/// The functions of the traits called `...Rules`, in capitals: one for each rule that can be switched off.
+fn rules_of(directory: &Path) -> BTreeSet<String> {
     let source = source_text(&directory.join("src"));
-    let mut constants = BTreeSet::new();
+    let mut rules = BTreeSet::new();
     let mut inside = false;
     for line in source.lines() {
         if line.starts_with("pub trait ") {
             inside = line.split([':', ' ', '{']).any(|word| word.ends_with("Rules"));
         } else if line == "}" {
             inside = false;
-        } else if let Some(rest) = line.trim().strip_prefix("const ")
+        } else if let Some(rest) = line.trim().strip_prefix("fn ")
             && inside
         {
-            constants.extend(rest.split(':').next().map(|name| name.trim().to_owned()));
+            rules.extend(rest.split_once("() -> ").map(|(name, _)| name.to_uppercase()));
         }
     }
-    constants
+    rules
 }
 
 #[test]
-fn every_constant_is_a_registered_rule() {
+fn every_rule_in_the_code_is_registered() {
     for (directory, register) in registers() {
         let registered: BTreeSet<&str> = register.rule.iter().map(|rule| rule.id.as_str()).collect();
-        for constant in constants(&directory) {
-            let known = registered.contains(constant.as_str())
-                || registered.iter().any(|id| id.starts_with(&format!("{constant}=")));
-            assert!(known, "{}: {constant} is not in rules.toml", directory.display());
+        for rule in rules_of(&directory) {
+            let known = registered.contains(rule.as_str())
+                || registered.iter().any(|id| id.starts_with(&format!("{rule}=")));
+            assert!(known, "{}: {rule} is not in rules.toml", directory.display());
         }
     }
 }
@@ -103,11 +103,11 @@ fn every_constant_is_a_registered_rule() {
 #[test]
 fn every_rule_of_the_environment_is_registered() {
     let registers = registers();
-    let constants = constants(&root().join("verify"));
-    assert!(!constants.is_empty(), "the rules of the environment have another place");
-    for constant in constants {
-        let known = registers.iter().flat_map(|(_, register)| &register.rule).any(|rule| rule.id == constant);
-        assert!(known, "{constant} of the environment is in no rules.toml");
+    let rules = rules_of(&root().join("verify"));
+    assert!(!rules.is_empty(), "the rules of the environment have another place");
+    for kept in rules {
+        let known = registers.iter().flat_map(|(_, register)| &register.rule).any(|rule| rule.id == kept);
+        assert!(known, "{kept} of the environment is in no rules.toml");
     }
 }
 
@@ -116,10 +116,10 @@ fn every_registered_rule_is_in_the_code() {
     for (directory, register) in registers() {
         let source = source_text(&directory.join("src")) + &source_text(&root().join("verify/src"));
         for rule in &register.rule {
-            let constant = rule.id.split('=').next().unwrap_or(&rule.id);
+            let function = rule.id.split('=').next().unwrap_or(&rule.id).to_lowercase();
             let word = |text: &str| {
                 let is_part = |c: char| c.is_alphanumeric() || c == '_';
-                text.split(|c| !is_part(c)).any(|found| found == constant)
+                text.split(|c| !is_part(c)).any(|found| found == function)
             };
             assert!(word(&source), "{}: {} is not in the code", directory.display(), rule.id);
         }

@@ -24,7 +24,9 @@ pub enum Protocol {
 pub(crate) enum Classical {}
 
 impl MirrorRules for Classical {
-    const RELEASE: Release = Release::AtsAfterRead;
+    fn release() -> Release {
+        Release::AtsAfterRead
+    }
 }
 
 impl Protocol {

@@ -98,7 +98,7 @@ pub(crate) struct RankFacts {
 impl Facts {
     /// The facts about a job under protocol `P`.
     pub(crate) fn new<P: Protocol>(job: &Job, atomicity: Atomicity) -> Self {
-        let notice = P::NOTICE;
+        let notice = P::notice();
         // Under the other rules a receive acknowledges the RTS that it takes.
         let acknowledges = notice != Notice::FinBehindWrite;
         let mut ranks: Vec<RankFacts> =
@@ -123,7 +123,7 @@ impl Facts {
         let empty_to_any = empty_to.remove(&None).unwrap_or_default();
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
-        let (windows, release) = (WindowFacts::new(job, atomicity), P::RELEASE);
+        let (windows, release) = (WindowFacts::new(job, atomicity), P::release());
         Self { ranks, writes_end_silently, release, may_exceed_window, windows, empty_to_any }
     }
 

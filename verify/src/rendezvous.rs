@@ -46,7 +46,7 @@ impl<W: WithProtocol> WithRules for Under<W> {
 
     fn run<R: Rules>(self) -> W::Output {
         let Self { protocol, mut settings, with } = self;
-        settings.ordered &= R::Environment::ORDERED_CONNECTION;
+        settings.ordered &= R::Environment::ordered_connection();
         match protocol {
             Rendezvous::Mirror => with.run::<Mirror<R::Mirror>>(settings),
             Rendezvous::Published => with.run::<Published<R::Published>>(settings),

@@ -324,7 +324,9 @@ rank 3
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum WithoutUnseenTakes {}
 impl MirrorRules for WithoutUnseenTakes {
-    const UNSEEN_TAKES_ANNOUNCEMENT: bool = false;
+    fn unseen_takes_announcement() -> bool {
+        false
+    }
 }
 
 fn two_sends_one_receive() -> Job {
@@ -389,7 +391,9 @@ rank 1
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum AtsBesideRead {}
 impl MirrorRules for AtsBesideRead {
-    const RELEASE: Release = Release::AtsBesideRead;
+    fn release() -> Release {
+        Release::AtsBesideRead
+    }
 }
 
 #[test]

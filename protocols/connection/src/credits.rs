@@ -2,15 +2,21 @@
 
 use core::marker::PhantomData;
 
-/// The rules of credits, one constant each, so that the checker can have a type with one rule off.
+/// The rules of credits, one function each, so that the checker can have a type with one rule off.
 pub trait CreditRules {
     /// When half of the window is owed, a frame of its own gives the credits back: there may be no packet in that
     /// direction that could carry them.
-    const GIVE_BACK_ALONE: bool = true;
+    fn give_back_alone() -> bool {
+        true
+    }
     /// A frame that only gives credits back takes none. Otherwise two ends without credits would wait for each other.
-    const GIVING_IS_FREE: bool = true;
+    fn giving_is_free() -> bool {
+        true
+    }
     /// An end without a credit waits.
-    const SPEND_WHAT_THERE_IS: bool = true;
+    fn spend_what_there_is() -> bool {
+        true
+    }
 }
 
 /// A peer gives back more credits than were spent.
@@ -68,7 +74,7 @@ impl<R: CreditRules> Credits<R> {
     /// Takes a credit for a packet. Returns false if no credit is left: then the packet has to wait.
     #[inline]
     pub fn spend(&mut self) -> bool {
-        if R::SPEND_WHAT_THERE_IS && self.spent >= self.window {
+        if R::spend_what_there_is() && self.spent >= self.window {
             return false;
         }
         self.spent = self.spent.saturating_add(1);
@@ -84,7 +90,9 @@ impl<R: CreditRules> Credits<R> {
     /// Whether a frame of its own has to give credits back now. That frame takes no credit.
     #[inline]
     pub fn owes(&self) -> bool {
-        R::GIVE_BACK_ALONE && self.taken >= self.window / 2 && (R::GIVING_IS_FREE || self.spent < self.window)
+        R::give_back_alone()
+            && self.taken >= self.window / 2
+            && (R::giving_is_free() || self.spent < self.window)
     }
 
     /// The credits to put into the next frame to the peer. They count as given back.

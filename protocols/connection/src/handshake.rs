@@ -2,21 +2,31 @@
 
 use core::marker::PhantomData;
 
-/// The rules of the handshake, one constant each, so that the checker can have a type with one rule off.
+/// The rules of the handshake, one function each, so that the checker can have a type with one rule off.
 pub trait HandshakeRules {
     /// A hello without an answer is sent again.
-    const TELL_AGAIN: bool = true;
+    fn tell_again() -> bool {
+        true
+    }
     /// An end that does not know that it was heard gets an answer, however often it sends a hello.
-    const ANSWER_ALWAYS: bool = true;
+    fn answer_always() -> bool {
+        true
+    }
     /// An end sends nothing over the connection before the peer says that it has connected its queue pair. A queue
     /// pair that is not connected drops what arrives, and the sender would take the peer for dead.
-    const UP_WHEN_HEARD: bool = true;
+    fn up_when_heard() -> bool {
+        true
+    }
     /// A packet of the peer counts as a hello. The peer sends no packet before it is connected, and once it is up, it
     /// may never send a hello again.
-    const PACKET_IS_WORD: bool = true;
+    fn packet_is_word() -> bool {
+        true
+    }
     /// A queue pair is connected once. A second hello would connect it anew, and lose the packets that it has
     /// received.
-    const CONNECT_ONCE: bool = true;
+    fn connect_once() -> bool {
+        true
+    }
 }
 
 /// A patience that never ends.
@@ -81,15 +91,15 @@ impl<R: HandshakeRules> Handshake<R> {
 
     /// A hello of the peer has arrived.
     pub fn told(&mut self, hello: Hello) -> Progress {
-        let mut progress = Progress { connect: !self.heard || !R::CONNECT_ONCE, ..Progress::default() };
+        let mut progress = Progress { connect: !self.heard || !R::connect_once(), ..Progress::default() };
         let news = !self.heard;
         self.heard = true;
-        if (hello.heard || !R::UP_WHEN_HEARD) && !self.sure {
+        if (hello.heard || !R::up_when_heard()) && !self.sure {
             self.sure = true;
             progress.up = true;
         }
         // A peer that is not sure has had no answer yet, or the answer was lost.
-        if !hello.sure && (R::ANSWER_ALWAYS || news) {
+        if !hello.sure && (R::answer_always() || news) {
             progress.tell = Some(self.hello());
         }
         progress
@@ -98,7 +108,7 @@ impl<R: HandshakeRules> Handshake<R> {
     /// A packet of the peer has come over the connection.
     pub fn received(&mut self) -> Progress {
         // A packet from before this end has connected does not belong to this connection.
-        let up = R::PACKET_IS_WORD && self.heard && !self.sure;
+        let up = R::packet_is_word() && self.heard && !self.sure;
         self.sure |= up;
         Progress { up, ..Progress::default() }
     }
@@ -114,7 +124,7 @@ impl<R: HandshakeRules> Handshake<R> {
         if self.patience != FOR_EVER {
             self.patience = left;
         }
-        Progress { tell: R::TELL_AGAIN.then(|| self.hello()), ..Progress::default() }
+        Progress { tell: R::tell_again().then(|| self.hello()), ..Progress::default() }
     }
 }
 

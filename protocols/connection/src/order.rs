@@ -3,12 +3,16 @@
 use alloc::collections::VecDeque;
 use core::marker::PhantomData;
 
-/// The rules of order, one constant each, so that the checker can have a type with one rule off.
+/// The rules of order, one function each, so that the checker can have a type with one rule off.
 pub trait OrderRules {
     /// A packet that arrives before its turn waits for it.
-    const WAIT_FOR_TURN: bool = true;
+    fn wait_for_turn() -> bool {
+        true
+    }
     /// If no packet followed a write by the same rail, the next packet goes by the rail of the write.
-    const WRITE_TAKES_NEXT: bool = true;
+    fn write_takes_next() -> bool {
+        true
+    }
 }
 
 /// The number of packet numbers; the last one is followed by 0.
@@ -61,7 +65,7 @@ impl<R: OrderRules> SequenceNumbers<R> {
 
     /// The number of the next packet, and its rail: `wish`, unless the packet has to follow a write.
     pub fn next(&self, wish: Rail) -> (u16, Rail) {
-        let is_bound = R::WRITE_TAKES_NEXT && self.behind_write;
+        let is_bound = R::write_takes_next() && self.behind_write;
         (self.next, if is_bound { Rail::First } else { wish })
     }
 
@@ -109,7 +113,7 @@ impl<T, R: OrderRules> ReorderBuffer<T, R> {
             self.advance();
             return true;
         }
-        !R::WAIT_FOR_TURN
+        !R::wait_for_turn()
     }
 
     /// Advances to the next packet. Returns the packet that was due, if it was kept.

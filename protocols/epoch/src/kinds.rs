@@ -114,28 +114,28 @@ pub struct Relation {
 /// | Exposure | `A_A_E_R` or nested | `A_A_E_R` or nested | `E_A_E_R` | no | no |
 /// | Fence | if it has no operation | the same | the same | no | the same |
 /// | LockAll | no | no | no | no | no |
-pub const fn may_overlap<R: EpochRules>(
+pub fn may_overlap<R: EpochRules>(
     active: EpochKind,
     candidate: EpochKind,
     flags: Flags,
     relation: Relation,
 ) -> bool {
     use EpochKind::{Access, Exposure, Fence, Lock, LockAll};
-    let flag = flags.of(active, candidate) || !R::SERIAL_DEFAULT;
-    let is_nested = relation.is_nested && R::NESTED;
+    let flag = flags.of(active, candidate) || !R::serial_default();
+    let is_nested = relation.is_nested && R::nested();
     let is_apart = !relation.has_common_target;
     match (active, candidate) {
         (Access, Access) => flag,
-        (Access, Lock) | (Lock, Access) => flag && (is_apart || !R::LOCK_BESIDE_ACCESS_DEFERS),
-        (Lock, Lock) => (flag || is_nested) && (is_apart || !R::SAME_TARGET_DEFERS),
+        (Access, Lock) | (Lock, Access) => flag && (is_apart || !R::lock_beside_access_defers()),
+        (Lock, Lock) => (flag || is_nested) && (is_apart || !R::same_target_defers()),
         (Access | Lock, Exposure) | (Exposure, Access | Lock) => flag || is_nested,
         // Two exposures are never open at once.
         (Exposure, Exposure) => flag,
         // A closed one holds back, too, as the fence that closes it has opened the next.
-        (Fence, Access | Lock | Exposure | LockAll) if R::INERT_FENCE && relation.is_inert => true,
+        (Fence, Access | Lock | Exposure | LockAll) if R::inert_fence() && relation.is_inert => true,
         (Fence | LockAll, _) | (_, Fence | LockAll) => {
             // VI-B: beside a fence or lock_all, the window could be locked and exposed at once, or a lock taken twice.
-            !R::FLAGS_EXCLUDE_FENCE && flags.of(active, candidate)
+            !R::flags_exclude_fence() && flags.of(active, candidate)
         }
     }
 }
@@ -234,7 +234,9 @@ mod tests {
                 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
                 enum Without {}
                 impl EpochRules for Without {
-                    const $rule: bool = false;
+                    fn $rule() -> bool {
+                        false
+                    }
                 }
                 changed::<Without>()
             }};
@@ -243,16 +245,16 @@ mod tests {
             pairs.sort();
             pairs
         };
-        assert_eq!(off!(SAME_TARGET_DEFERS), [(Lock, Lock)]);
-        assert_eq!(off!(LOCK_BESIDE_ACCESS_DEFERS), [(Access, Lock), (Lock, Access)]);
+        assert_eq!(off!(same_target_defers), [(Lock, Lock)]);
+        assert_eq!(off!(lock_beside_access_defers), [(Access, Lock), (Lock, Access)]);
         let nested =
             vec![(Access, Exposure), (Lock, Lock), (Lock, Exposure), (Exposure, Access), (Exposure, Lock)];
-        assert_eq!(off!(NESTED), sorted(nested.clone()));
+        assert_eq!(off!(nested), sorted(nested.clone()));
         let serial = [(Access, Access), (Access, Lock), (Lock, Access), (Exposure, Exposure)];
-        assert_eq!(off!(SERIAL_DEFAULT), sorted([nested, serial.to_vec()].concat()));
+        assert_eq!(off!(serial_default), sorted([nested, serial.to_vec()].concat()));
         let inert = [Access, Lock, Exposure, LockAll].map(|candidate| (Fence, candidate));
-        assert_eq!(off!(INERT_FENCE), inert);
-        let excluded = off!(FLAGS_EXCLUDE_FENCE);
+        assert_eq!(off!(inert_fence), inert);
+        let excluded = off!(flags_exclude_fence);
         assert!(
             excluded.len() == 16
                 && excluded.iter().all(|(a, b)| [a, b].iter().any(|k| matches!(k, Fence | LockAll)))

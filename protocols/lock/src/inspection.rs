@@ -142,7 +142,7 @@ impl<R: TicketRules> Inspection<R> {
 
     /// The serving word that is read next, if one is.
     fn serving_due(&self) -> Option<Word> {
-        if R::SERVING_READ_LAST && self.at().0 < self.ranks {
+        if R::serving_read_last() && self.at().0 < self.ranks {
             return None;
         }
         match (self.released, self.admitted) {

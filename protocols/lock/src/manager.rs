@@ -9,23 +9,37 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::marker::PhantomData;
 
-/// The rules of the queue, one constant each; `rules.toml` gives the purpose of each. Types that switch a rule off
+/// The rules of the queue, one function each; `rules.toml` gives the purpose of each. Types that switch a rule off
 /// exist only in the checker.
 pub trait LockRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// A shared request waits behind an exclusive one that arrived before it, whoever holds the lock.
-    const FIRST_IN_FIRST_OUT: bool = true;
+    fn first_in_first_out() -> bool {
+        true
+    }
     /// An exclusive request waits for shared holders.
-    const EXCLUSIVE_WAITS_FOR_SHARED: bool = true;
+    fn exclusive_waits_for_shared() -> bool {
+        true
+    }
     /// A shared request waits for an exclusive holder.
-    const SHARED_WAITS_FOR_EXCLUSIVE: bool = true;
+    fn shared_waits_for_exclusive() -> bool {
+        true
+    }
     /// The release of one shared holder leaves the lock to the others.
-    const LAST_HOLDER_FREES: bool = true;
+    fn last_holder_frees() -> bool {
+        true
+    }
     /// A release by an origin that does not hold the lock is refused.
-    const RELEASE_IS_CHECKED: bool = true;
+    fn release_is_checked() -> bool {
+        true
+    }
     /// A lock whose holder has died stays held.
-    const DEATH_FREES_NOTHING: bool = true;
+    fn death_frees_nothing() -> bool {
+        true
+    }
     /// When a request goes because its origin has died, those behind it are looked at again.
-    const DEATH_GRANTS: bool = true;
+    fn death_grants() -> bool {
+        true
+    }
 }
 
 /// Every rule is on: the type of production.
@@ -148,7 +162,7 @@ impl<R: LockRules> LockManager<R> {
         self.set(origin, Standing::Waits(mode));
         // SI thesis 2.4.3: in order of arrival. Its section lets a shared request pass at once, which starves writers.
         let request = Grant { origin, mode };
-        if !R::FIRST_IN_FIRST_OUT && mode == Mode::Shared && self.may_hold(mode) {
+        if !R::first_in_first_out() && mode == Mode::Shared && self.may_hold(mode) {
             self.hold(request);
             out.extend([request]);
             return Ok(());
@@ -169,7 +183,7 @@ impl<R: LockRules> LockManager<R> {
                 self.leave(mode);
             }
             Standing::Dead(_) => return Err(LockError::Dead { origin }),
-            Standing::Idle | Standing::Waits(_) if !R::RELEASE_IS_CHECKED => {
+            Standing::Idle | Standing::Waits(_) if !R::release_is_checked() => {
                 self.leave(if self.exclusive > 0 { Mode::Exclusive } else { Mode::Shared });
             }
             other => {
@@ -197,10 +211,10 @@ impl<R: LockRules> LockManager<R> {
         if death.waited.is_some() {
             self.queue.retain(|request| request.origin != origin);
         }
-        if let (false, Some(mode)) = (R::DEATH_FREES_NOTHING, death.held) {
+        if let (false, Some(mode)) = (R::death_frees_nothing(), death.held) {
             self.leave(mode);
         }
-        if R::DEATH_GRANTS {
+        if R::death_grants() {
             self.grant(out);
         }
         Ok(death)
@@ -247,8 +261,8 @@ impl<R: LockRules> LockManager<R> {
 
     fn may_hold(&self, mode: Mode) -> bool {
         match mode {
-            Mode::Exclusive => self.exclusive == 0 && (self.shared == 0 || !R::EXCLUSIVE_WAITS_FOR_SHARED),
-            Mode::Shared => self.exclusive == 0 || !R::SHARED_WAITS_FOR_EXCLUSIVE,
+            Mode::Exclusive => self.exclusive == 0 && (self.shared == 0 || !R::exclusive_waits_for_shared()),
+            Mode::Shared => self.exclusive == 0 || !R::shared_waits_for_exclusive(),
         }
     }
 
@@ -264,7 +278,7 @@ impl<R: LockRules> LockManager<R> {
         // Without the check of a release, or with one that frees the lock for all, the count may be 0.
         match mode {
             Mode::Exclusive => self.exclusive = self.exclusive.saturating_sub(1),
-            Mode::Shared if R::LAST_HOLDER_FREES => self.shared = self.shared.saturating_sub(1),
+            Mode::Shared if R::last_holder_frees() => self.shared = self.shared.saturating_sub(1),
             Mode::Shared => self.shared = 0,
         }
     }

@@ -7,19 +7,29 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::marker::PhantomData;
 
-/// The rules of tickets, one constant each; `rules.toml` gives the purpose of each. Types that switch a rule off exist
+/// The rules of tickets, one function each; `rules.toml` gives the purpose of each. Types that switch a rule off exist
 /// only in the checker.
 pub trait TicketRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// A shared request lets the next one in when it has its own turn.
-    const ADMITS_AT_ITS_TURN: bool = true;
+    fn admits_at_its_turn() -> bool {
+        true
+    }
     /// The release of an exclusive holder lets a shared request behind it in, too.
-    const WRITER_ADMITS_READERS: bool = true;
+    fn writer_admits_readers() -> bool {
+        true
+    }
     /// A release counts itself. Shared holders release in any order, so it cannot store its own ticket's successor.
-    const RELEASE_COUNTS: bool = true;
+    fn release_counts() -> bool {
+        true
+    }
     /// An origin says in its word that it takes a ticket before it does.
-    const TAKING_IS_SAID: bool = true;
+    fn taking_is_said() -> bool {
+        true
+    }
     /// An inspection reads which ticket is served behind the words of all owners.
-    const SERVING_READ_LAST: bool = true;
+    fn serving_read_last() -> bool {
+        true
+    }
 }
 
 /// Every rule is on: the type of production.
@@ -142,7 +152,7 @@ impl<R: TicketRules> TicketLock<R> {
         if self.phase != Phase::Idle {
             return Err(TicketError::HasTicket { origin: self.origin });
         }
-        if R::TAKING_IS_SAID {
+        if R::taking_is_said() {
             self.phase = Phase::SaysThatItTakes(mode);
             return Ok(self.says(Owner::Taking(mode)));
         }
@@ -206,13 +216,13 @@ impl<R: TicketRules> TicketLock<R> {
                 self.phase = Phase::SaysItsTicket(mode, value);
                 self.says(Owner::Has(mode, value))
             }
-            Phase::SaysItsTicket(Mode::Shared, ticket) if !R::ADMITS_AT_ITS_TURN => self.admits(ticket),
+            Phase::SaysItsTicket(Mode::Shared, ticket) if !R::admits_at_its_turn() => self.admits(ticket),
             Phase::SaysItsTicket(mode, ticket) => self.looks(mode, ticket),
             Phase::Looks(mode, ticket) => match ticket.wrapping_sub(value).cast_signed() {
-                0 if mode == Mode::Shared && R::ADMITS_AT_ITS_TURN => self.admits(ticket),
+                0 if mode == Mode::Shared && R::admits_at_its_turn() => self.admits(ticket),
                 0 => return Ok(self.has_turn(mode, ticket)),
                 // It has let itself pass.
-                ..0 if mode == Mode::Shared && !R::ADMITS_AT_ITS_TURN => {
+                ..0 if mode == Mode::Shared && !R::admits_at_its_turn() => {
                     return Ok(self.has_turn(mode, ticket));
                 }
                 1.. => {
@@ -225,7 +235,7 @@ impl<R: TicketRules> TicketLock<R> {
                     return Err(TicketError::PassedOver { origin: self.origin, ticket, serving: value });
                 }
             },
-            Phase::Admits(ticket) if !R::ADMITS_AT_ITS_TURN => self.looks(Mode::Shared, ticket),
+            Phase::Admits(ticket) if !R::admits_at_its_turn() => self.looks(Mode::Shared, ticket),
             Phase::Admits(ticket) => return Ok(self.has_turn(Mode::Shared, ticket)),
             Phase::AdmitsReaders(ticket) => self.counts_release(ticket),
             Phase::Releases => {
@@ -313,7 +323,7 @@ impl<R: TicketRules> TicketLock<R> {
     }
 
     fn releases(&mut self, mode: Mode, ticket: u64) -> Access {
-        if mode == Mode::Exclusive && R::WRITER_ADMITS_READERS {
+        if mode == Mode::Exclusive && R::writer_admits_readers() {
             self.phase = Phase::AdmitsReaders(ticket);
             return Access::Increment(Word::ReadServing);
         }
@@ -322,7 +332,7 @@ impl<R: TicketRules> TicketLock<R> {
 
     fn counts_release(&mut self, ticket: u64) -> Access {
         self.phase = Phase::Releases;
-        if R::RELEASE_COUNTS {
+        if R::release_counts() {
             return Access::Increment(Word::WriteServing);
         }
         Access::Store(Word::WriteServing, ticket.wrapping_add(1))

@@ -309,9 +309,9 @@ impl<P: Protocol> Rank<P> {
     #[inline(always)]
     pub fn needs_initial_progress(&self, call: &Call) -> bool {
         match call {
-            Call::Send(message) => P::SEND_PROGRESSES_FIRST && self.messages.is_rendezvous(message),
+            Call::Send(message) => P::send_progresses_first() && self.messages.is_rendezvous(message),
             Call::Receive(receive) => {
-                P::RECEIVE_PROGRESSES_FIRST && receive.len > self.options().eager_threshold
+                P::receive_progresses_first() && receive.len > self.options().eager_threshold
             }
             Call::Collective(call) => call.len > self.options().eager_threshold,
             // What was claimed has arrived.

@@ -9,11 +9,13 @@ use core::fmt::Debug;
 use core::hash::Hash;
 use core::marker::PhantomData;
 
-/// The safety rules of direct transfers, one constant each; `rules.toml` gives the purpose of each. Types that switch
+/// The safety rules of direct transfers, one function each; `rules.toml` gives the purpose of each. Types that switch
 /// a rule off exist only in the checker.
 pub trait ReuseRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// A direct transfer is complete when the adapter has read, or written, the buffer (B1).
-    const COMPLETES_LOCALLY: bool = true;
+    fn completes_locally() -> bool {
+        true
+    }
 }
 
 /// Every rule is on: the type of production.
@@ -57,8 +59,9 @@ pub struct RegistrationCache<C = AllCacheRules, R = AllReuseRules> {
 
 impl<C: CacheRules, R: ReuseRules> RegistrationCache<C, R> {
     /// The moment at which a direct transfer is complete.
-    pub const COMPLETION: Completion =
-        if R::COMPLETES_LOCALLY { Completion::WhenDone } else { Completion::WhenPosted };
+    pub fn completion() -> Completion {
+        if R::completes_locally() { Completion::WhenDone } else { Completion::WhenPosted }
+    }
 
     /// Without registrations and without counted uses.
     pub const fn new(limits: Limits, policy: Policy) -> Self {

@@ -136,5 +136,5 @@ fn impossible_buffers_are_copied() {
 
 #[test]
 fn a_direct_transfer_is_complete_when_it_is_done() {
-    assert_eq!(Memory::COMPLETION, Completion::WhenDone);
+    assert_eq!(Memory::completion(), Completion::WhenDone);
 }

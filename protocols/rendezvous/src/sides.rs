@@ -12,25 +12,37 @@ pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// The end that receives them.
     type Receiver: ReceiveSide;
     /// How the receiver learns of a write into an announced receive.
-    const NOTICE: Notice;
+    fn notice() -> Notice;
     /// How the sender learns that its data was read.
-    const RELEASE: Release;
+    fn release() -> Release;
     /// Cancelling an announced receive asks the sender first.
-    const CANCEL_ASKS: bool;
+    fn cancel_asks() -> bool;
     /// A write must name the first receive that matches its message; anything else is an error of the peer.
-    const WRITE_IS_FIRST_MATCH: bool;
+    fn write_is_first_match() -> bool;
     /// R3: an earlier receive blocks an announcement if one message could satisfy both, however their masks overlap.
-    const MASKS_OVERLAP: bool = true;
+    fn masks_overlap() -> bool {
+        true
+    }
     /// R12: a claimed message leaves the queue of those that have no receive.
-    const CLAIM_TAKES: bool = true;
+    fn claim_takes() -> bool {
+        true
+    }
     /// F1: eager messages that no receive has taken fit the window.
-    const EAGER_FITS_WINDOW: bool = true;
+    fn eager_fits_window() -> bool {
+        true
+    }
     /// F2: the sender is told when half of the window is free.
-    const TAKEN_IS_TOLD: bool = true;
+    fn taken_is_told() -> bool {
+        true
+    }
     /// A send that may be a rendezvous comes behind all that has arrived.
-    const SEND_PROGRESSES_FIRST: bool = true;
+    fn send_progresses_first() -> bool {
+        true
+    }
     /// A receive that may be a rendezvous comes behind all that has arrived.
-    const RECEIVE_PROGRESSES_FIRST: bool = true;
+    fn receive_progresses_first() -> bool {
+        true
+    }
 }
 
 /// How the receiver learns of a write into an announced receive.

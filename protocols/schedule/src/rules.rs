@@ -3,16 +3,24 @@
 use core::fmt::Debug;
 use core::hash::Hash;
 
-/// One constant a rule; `rules.toml` says where each comes from and what it prevents.
+/// One function a rule; `rules.toml` says where each comes from and what it prevents.
 pub trait ScheduleRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// R7: a small accumulate does not overtake a queued one to its target.
-    const ACCUMULATES_IN_ORDER: bool = true;
+    fn accumulates_in_order() -> bool {
+        true
+    }
     /// R20: what ends an epoch at a target stands behind the queued copies to it.
-    const NOTICE_BEHIND_COPIES: bool = true;
+    fn notice_behind_copies() -> bool {
+        true
+    }
     /// R8: what is demanded includes what is queued.
-    const DEMAND_REACHES_QUEUED: bool = true;
+    fn demand_reaches_queued() -> bool {
+        true
+    }
     /// A transfer that is waited for when its target grants it is not queued until somebody asks again.
-    const LATE_GRANT_IS_DUE: bool = true;
+    fn late_grant_is_due() -> bool {
+        true
+    }
 }
 
 /// Every rule is on: the type of production.

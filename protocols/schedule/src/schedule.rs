@@ -96,7 +96,7 @@ impl<T, K: Ord + Clone, R: ScheduleRules> Schedule<T, K, R> {
             return Some(work);
         }
         self.push(target.clone(), work, transfer.accumulates);
-        if transfer.granted == Granted::Awaited && R::LATE_GRANT_IS_DUE {
+        if transfer.granted == Granted::Awaited && R::late_grant_is_due() {
             self.demand(&target);
         }
         None
@@ -106,7 +106,7 @@ impl<T, K: Ord + Clone, R: ScheduleRules> Schedule<T, K, R> {
     /// be sent now; else it waits behind the copies to this target, and is due with them.
     #[must_use = "what is given back is to be sent now"]
     pub fn notice(&mut self, target: K, work: T) -> Option<T> {
-        if !R::NOTICE_BEHIND_COPIES || !self.queues.contains_key(&target) {
+        if !R::notice_behind_copies() || !self.queues.contains_key(&target) {
             return Some(work);
         }
         self.push(target.clone(), work, false);
@@ -117,7 +117,7 @@ impl<T, K: Ord + Clone, R: ScheduleRules> Schedule<T, K, R> {
     /// Makes all queued copies to this target due: their epoch was closed or flushed, or the request of one of these
     /// operations is waited for.
     pub fn demand(&mut self, target: &K) {
-        if !R::DEMAND_REACHES_QUEUED {
+        if !R::demand_reaches_queued() {
             return;
         }
         if let Some(queue) = self.queues.get_mut(target) {
@@ -185,7 +185,7 @@ impl<T, K: Ord + Clone, R: ScheduleRules> Schedule<T, K, R> {
     }
 
     fn accumulates_wait(&self, target: &K) -> bool {
-        R::ACCUMULATES_IN_ORDER && self.queues.get(target).is_some_and(|queue| queue.accumulates > 0)
+        R::accumulates_in_order() && self.queues.get(target).is_some_and(|queue| queue.accumulates > 0)
     }
 
     fn push(&mut self, target: K, work: T, accumulates: bool) {

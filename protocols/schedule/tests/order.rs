@@ -33,14 +33,16 @@ macro_rules! without {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         enum $name {}
         impl ScheduleRules for $name {
-            const $rule: bool = false;
+            fn $rule() -> bool {
+                false
+            }
         }
     };
 }
-without!(AccumulatesInAnyOrder, ACCUMULATES_IN_ORDER);
-without!(NoticeBesideCopies, NOTICE_BEHIND_COPIES);
-without!(DemandMissesQueued, DEMAND_REACHES_QUEUED);
-without!(LateGrantWaits, LATE_GRANT_IS_DUE);
+without!(AccumulatesInAnyOrder, accumulates_in_order);
+without!(NoticeBesideCopies, notice_behind_copies);
+without!(DemandMissesQueued, demand_reaches_queued);
+without!(LateGrantWaits, late_grant_is_due);
 
 #[test]
 fn small_copies_and_all_that_is_remote_go_out_in_the_call() {

@@ -88,7 +88,7 @@ pub(super) struct CreditModel<R> {
 
 impl<R: CreditRules> CreditModel<R> {
     pub(super) fn new<E: EnvironmentRules>(bounds: CreditBounds) -> Self {
-        Self { bounds, idle_posts_all: E::IDLE_POSTS_ALL, counts: Arc::default(), rules: PhantomData }
+        Self { bounds, idle_posts_all: E::idle_posts_all(), counts: Arc::default(), rules: PhantomData }
     }
 
     fn buffers(&self) -> u32 {

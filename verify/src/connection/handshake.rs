@@ -114,7 +114,7 @@ impl<R> HandshakeEnd<R> {
 
 impl<R: HandshakeRules + RuleType> HandshakeModel<R> {
     pub(super) fn new<E: EnvironmentRules>(bounds: HandshakeBounds) -> Self {
-        Self { bounds, given_up_stays: E::GIVEN_UP_STAYS, counts: Arc::default(), rules: PhantomData }
+        Self { bounds, given_up_stays: E::given_up_stays(), counts: Arc::default(), rules: PhantomData }
     }
 
     fn patience(&self) -> u16 {

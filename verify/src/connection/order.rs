@@ -89,7 +89,12 @@ pub(super) struct OrderModel<R> {
 
 impl<R: OrderRules> OrderModel<R> {
     pub(super) fn new<E: EnvironmentRules>(bounds: OrderBounds) -> Self {
-        Self { bounds, credit_at_its_turn: E::CREDIT_AT_ITS_TURN, counts: Arc::default(), rules: PhantomData }
+        Self {
+            bounds,
+            credit_at_its_turn: E::credit_at_its_turn(),
+            counts: Arc::default(),
+            rules: PhantomData,
+        }
     }
 
     /// As the driver does: a packet that is early is kept, and one in its turn releases those behind it.

@@ -59,7 +59,7 @@ impl<R: EpochRules> DynWindow for Window<R> {
     }
 
     fn counts_locks_apart(&self) -> bool {
-        R::LOCKS_COUNT_APART
+        R::locks_count_apart()
     }
 
     fn boxed(&self) -> Box<dyn DynWindow> {

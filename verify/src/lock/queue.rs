@@ -66,7 +66,7 @@ impl<R: LockRules> QueueModel<R> {
         Self {
             bounds,
             programs: programs(bounds.origins, bounds.locks),
-            release_behind_data: E::RELEASE_BEHIND_DATA,
+            release_behind_data: E::release_behind_data(),
             counts: Arc::default(),
             rules: PhantomData,
         }

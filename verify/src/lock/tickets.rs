@@ -70,7 +70,7 @@ impl<R: TicketRules> TicketModel<R> {
         Self {
             bounds,
             programs: [bounds.near, bounds.far].map(|origins| programs(origins, bounds.locks)),
-            release_behind_data: E::RELEASE_BEHIND_DATA,
+            release_behind_data: E::release_behind_data(),
             counts: Arc::default(),
             rules: PhantomData,
         }

@@ -51,8 +51,8 @@ impl Environment {
     pub(super) fn new<E: EnvironmentRules>(bounds: MemoryBounds) -> Self {
         Self {
             bounds,
-            refused_is_copied: E::REFUSED_IS_COPIED,
-            told_before_reuse: E::TOLD_BEFORE_REUSE,
+            refused_is_copied: E::refused_is_copied(),
+            told_before_reuse: E::told_before_reuse(),
             shared: Arc::default(),
         }
     }

@@ -283,7 +283,7 @@ fn post<C: CacheRules, R: ReuseRules>(state: &mut MemoryState<C, R>, region: Reg
         }
     }
     let posted = buffer.iter().map(|page| state.content(page)).collect();
-    let is_complete = RegistrationCache::<C, R>::COMPLETION == Completion::WhenPosted;
+    let is_complete = RegistrationCache::<C, R>::completion() == Completion::WhenPosted;
     state.transmissions.push(Transmission { region, buffer, posted, read: 0, is_complete });
 }
 

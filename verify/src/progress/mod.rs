@@ -35,7 +35,7 @@ impl Bounds for ProgressBounds {
     const SET: RuleSet = RuleSet::Progress;
 
     fn explore_under<R: Rules>(self, limits: &Limits<'_>) -> Outcome {
-        machine::explore(PairModel::<Mirror<R::Progress>>::new::<R::Environment>(self), limits)
+        machine::explore(PairModel::<Mirror<R::Mirror>>::new::<R::Environment>(self), limits)
     }
 }
 

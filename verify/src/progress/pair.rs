@@ -51,7 +51,7 @@ impl<P: Protocol> PairModel<P> {
         Self {
             programs: bounds.programs(),
             window: bounds.eager_window(),
-            takes_all: E::PROGRESS_TAKES_ALL,
+            takes_all: E::progress_takes_all(),
             counts: Arc::default(),
             protocol: PhantomData,
         }

@@ -23,14 +23,14 @@ impl<R: EpochRules> Window<R> {
 
     fn next_to_activate(&self) -> Option<usize> {
         // nonblocking-rma-epochs VI-A 4: epochs are not skipped.
-        let scanned = if R::STOPS_AT_FIRST { 1 } else { self.deferred.len() };
+        let scanned = if R::stops_at_first() { 1 } else { self.deferred.len() };
         let may = |slot: &u32| self.epochs.get(*slot).is_some_and(|epoch| self.may_activate(epoch));
         self.deferred.iter().take(scanned).position(may)
     }
 
     /// Whether an epoch may be active beside all that are.
     fn may_activate(&self, candidate: &Epoch) -> bool {
-        if R::EXPOSURE_WAITS_FOR_LOCK && candidate.kind == EpochKind::Exposure && self.is_locked() {
+        if R::exposure_waits_for_lock() && candidate.kind == EpochKind::Exposure && self.is_locked() {
             return false;
         }
         EpochKind::ALL.into_iter().all(|kind| {
@@ -50,7 +50,7 @@ impl<R: EpochRules> Window<R> {
             }
             // At most one epoch of a kind is open at a time, locks excepted: so this ends at the first or second.
             list.iter().filter_map(|slot| self.epochs.get(*slot)).all(|active| {
-                if !R::CHECKS_ALL_ACTIVE && active.number + 1 != candidate.number {
+                if !R::checks_all_active() && active.number + 1 != candidate.number {
                     return true;
                 }
                 allows(Relation {
@@ -94,7 +94,7 @@ impl<R: EpochRules> Window<R> {
         epoch.place = list.len() as u32;
         list.push(slot);
         self.closing[kind as usize] += u32::from(is_closed);
-        if kind.exposes() && R::EXPOSURES_COUNT_AT_ACTIVATION {
+        if kind.exposes() && R::exposures_count_at_activation() {
             self.expose(slot, out);
         }
         if kind.accesses() {
@@ -125,7 +125,7 @@ impl<R: EpochRules> Window<R> {
             }
             let triple = peer.triple_mut(word);
             let access = triple.request();
-            let is_granted = access <= triple.granted || !R::WAITS_FOR_GRANT;
+            let is_granted = access <= triple.granted || !R::waits_for_grant();
             let is_dead = self.dead.contains(&rank);
             if is_dead {
                 failure = Some(Failure::PeerDied(rank));

@@ -74,16 +74,16 @@ impl<R: EpochRules> Window<R> {
     pub(super) fn finish_target(&mut self, link: Link, out: &mut impl Extend<Output>) {
         let Some(epoch) = self.epochs.get_mut(link.slot) else { return };
         let kind = epoch.kind;
-        let has_ended_inside = epoch.enclosed == 0 || !R::FENCE_ENDS_IN_ORDER;
+        let has_ended_inside = epoch.enclosed == 0 || !R::fence_ends_in_order();
         let Some(target) = epoch.targets.get_mut(link.at as usize) else { return };
-        let is_granted = target.is_granted || !(R::DONE_WAITS_FOR_GRANT || target.is_used || kind.locks());
+        let is_granted = target.is_granted || !(R::done_waits_for_grant() || target.is_used || kind.locks());
         if epoch.closed.is_none() || !has_ended_inside || target.is_finished || !is_granted {
             return;
         }
         target.is_finished = true;
         epoch.targets_left -= 1;
         let (to, access, was_granted) = (target.rank, target.access, target.is_granted);
-        let order = match (R::DONE_BEHIND_DATA, R::FENCED_BEHIND_READS && target.reads > 0) {
+        let order = match (R::done_behind_data(), R::fenced_behind_reads() && target.reads > 0) {
             (false, _) => Order::Free,
             (true, false) => Order::Lane,
             (true, true) => Order::Fenced,

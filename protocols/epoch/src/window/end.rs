@@ -15,8 +15,8 @@ impl<R: EpochRules> Window<R> {
     pub(super) fn end_if_complete(&mut self, slot: u32, out: &mut impl Extend<Output>) {
         let Some(epoch) = self.epochs.get(slot) else { return };
         let is_exposed =
-            epoch.origins_left > 0 && (R::FENCE_WAITS_FOR_ALL_DONE || epoch.kind != EpochKind::Fence);
-        let has_enclosed = epoch.enclosed > 0 && R::FENCE_ENDS_IN_ORDER;
+            epoch.origins_left > 0 && (R::fence_waits_for_all_done() || epoch.kind != EpochKind::Fence);
+        let has_enclosed = epoch.enclosed > 0 && R::fence_ends_in_order();
         let is_open = epoch.closed.is_none() || !epoch.is_active;
         if is_open || epoch.targets_left > 0 || epoch.incomplete.remote > 0 || is_exposed || has_enclosed {
             return;

@@ -26,7 +26,7 @@ impl<R: EpochRules> Window<R> {
         let request = self.new_request();
         let number = self.next_flush;
         self.next_flush += 1;
-        let left = self.left(flush, R::FLUSH_COUNTS_UNISSUED);
+        let left = self.left(flush, R::flush_counts_unissued());
         if left == 0 {
             let result = self.failure_of(flush).map_or(Ok(()), Err);
             out.extend([Output::Complete { request, result }]);
@@ -115,7 +115,7 @@ impl<R: EpochRules> Window<R> {
             let is_its = open.flush.is_local == is_local
                 && open.flush.target.is_none_or(|of| of == target)
                 && epoch.was_open_at_flush(open.number, open.opened)
-                && R::FLUSH_COVERS.covers(age, open.stamp);
+                && R::flush_covers().covers(age, open.stamp);
             if is_its {
                 open.left = open.left.saturating_sub(1);
                 open.failure = open.failure.or(result.err());

@@ -31,7 +31,7 @@ impl<R: EpochRules> Window<R> {
         let (had, requested) = (triple.granted, triple.requested);
         triple.granted = value;
         let list = List::Awaiting(word);
-        if !R::COUNTS_NOT_BITS && value > had {
+        if !R::counts_not_bits() && value > had {
             // One bit says that the next access is granted.
             let next = self.oldest(list, peer).map_or(requested + 1, |oldest| self.access_of(oldest));
             if let Some(known) = self.peers.get_mut(peer.0 as usize) {
@@ -78,7 +78,7 @@ impl<R: EpochRules> Window<R> {
             let exposures = triple.map_or(0, |triple| triple.given);
             return Err(EpochEventError::UnexpectedDone { peer, access, exposures });
         };
-        if !R::DONE_BY_EQUALITY {
+        if !R::done_by_equality() {
             while let Some(oldest) = self.oldest(list, peer).filter(|oldest| *oldest != link) {
                 self.unlink_oldest(list, peer);
                 self.done_with(oldest, out);

@@ -67,7 +67,7 @@ impl<R: EpochRules> Window<R> {
     fn check_turn(&self, peer: RankId, access: u64, ahead: u64) -> Result<(), EpochEventError> {
         let triple = self.peers.get(peer.0 as usize).map(|peer| peer.triple(Self::word(EpochKind::Lock)));
         let due = triple.map_or(0, |triple| triple.given) + ahead;
-        if access == due || !R::LOCKS_COUNT_APART {
+        if access == due || !R::locks_count_apart() {
             return Ok(());
         }
         Err(EpochEventError::LockOutOfTurn { peer, access, due })
@@ -78,7 +78,7 @@ impl<R: EpochRules> Window<R> {
     /// An origin that is not done with the fence epoch that is active here requests its lock inside that epoch, so that
     /// the epoch cannot end before the lock is granted. An origin that is done has left it, and all others will.
     fn is_to_be_held_back(&self, origin: RankId) -> bool {
-        if !R::LOCK_WAITS_FOR_EXPOSURE {
+        if !R::lock_waits_for_exposure() {
             return false;
         }
         let is_done = |slot: &u32| {

@@ -88,7 +88,7 @@ impl<R: EpochRules> Window<R> {
             Event::Complete(operation) => self.complete_operation(operation, out)?,
             Event::Died(peer) => self.died(peer, out),
         }
-        if R::ACTIVATES_AFTER_COMPLETION {
+        if R::activates_after_completion() {
             self.activate_deferred(out);
         }
         Ok(())

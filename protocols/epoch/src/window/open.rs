@@ -38,7 +38,7 @@ impl<R: EpochRules> Window<R> {
                 self.open.locks.insert(target, slot);
             }
         }
-        if !R::EXPOSURES_COUNT_AT_ACTIVATION && kind.exposes() {
+        if !R::exposures_count_at_activation() && kind.exposes() {
             self.expose(slot, out);
         }
         self.deferred.push_back(slot);

@@ -122,8 +122,8 @@ impl<R: EpochRules> Window<R> {
     }
 
     /// The grant word of the locks of this kind of epoch.
-    pub(super) const fn word(kind: EpochKind) -> GrantWord {
-        if kind.locks() && R::LOCKS_COUNT_APART { GrantWord::Locks } else { GrantWord::Exposures }
+    pub(super) fn word(kind: EpochKind) -> GrantWord {
+        if kind.locks() && R::locks_count_apart() { GrantWord::Locks } else { GrantWord::Exposures }
     }
 
     pub(super) fn new_request(&mut self) -> RequestId {

@@ -199,7 +199,7 @@ impl<R: EpochRules> Rank<R> {
     }
 
     pub(super) fn word(kind: EpochKind) -> GrantWord {
-        if kind.locks() && R::LOCKS_COUNT_APART { GrantWord::Locks } else { GrantWord::Exposures }
+        if kind.locks() && R::locks_count_apart() { GrantWord::Locks } else { GrantWord::Exposures }
     }
 
     pub(super) fn access_of(&self, epoch: u64, target: RankId) -> Option<(GrantWord, u64)> {

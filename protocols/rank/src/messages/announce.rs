@@ -98,7 +98,7 @@ impl<P: Protocol> Messages<P> {
         for (pattern, posting) in self.posted.iter().take(at) {
             // R3 without masks: as with one tag and any, one of the two accepts all that the other does.
             let (own, other) = (receive.tag.ignore(), pattern.tag.ignore());
-            let is_seen = P::MASKS_OVERLAP || [own, other].contains(&(own & other));
+            let is_seen = P::masks_overlap() || [own, other].contains(&(own & other));
             if posting.rtr.is_none() && pattern.overlaps(receive) && is_seen {
                 if pattern == *receive {
                     blockers.same_selector = blockers.same_selector.saturating_add(1);

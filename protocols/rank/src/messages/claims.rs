@@ -16,7 +16,7 @@ use carrousel_rendezvous::{Memory, Packet, Protocol};
 impl<P: Protocol> Messages<P> {
     /// See [`crate::Rank::claim`].
     pub(crate) fn claim(&mut self, pattern: Pattern, out: &mut impl Sink) -> Option<(Handle, Arrived)> {
-        let (envelope, arrival) = if P::CLAIM_TAKES {
+        let (envelope, arrival) = if P::claim_takes() {
             self.unexpected.take_first(pattern)?
         } else {
             self.unexpected.first(&pattern).map(|(envelope, arrival)| (*envelope, arrival.clone()))?

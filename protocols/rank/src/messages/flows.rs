@@ -42,7 +42,7 @@ impl<P: Protocol> Flow<P> {
     /// Whether the peer has room for an eager message (rule EAGER_FITS_WINDOW).
     #[inline]
     pub(super) fn admits(&self, len: u64, window: u64) -> bool {
-        !P::EAGER_FITS_WINDOW || self.eager_sent.admits(len, window)
+        !P::eager_fits_window() || self.eager_sent.admits(len, window)
     }
 
     /// The peer has processed so many messages, and its receives have taken so much of the eager ones.
@@ -58,7 +58,7 @@ impl<P: Protocol> Flow<P> {
     /// A receive has taken an eager message of this flow (rule TAKEN_IS_TOLD).
     #[inline(always)]
     pub(super) fn take_eager(&mut self, envelope: &Envelope, len: u64, window: u64, out: &mut impl Sink) {
-        if self.eager_taken.take(len, window) && P::TAKEN_IS_TOLD {
+        if self.eager_taken.take(len, window) && P::taken_is_told() {
             let Envelope { source: to, context, .. } = *envelope;
             let packet = Packet::Ack { seen: self.processed, taken: self.eager_taken.tell() };
             out.work(Work::Send { to, context, packet, data: None });

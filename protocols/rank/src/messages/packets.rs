@@ -253,7 +253,7 @@ impl<P: Protocol> Messages<P> {
             self.over(request, status, out);
         } else if self.options.transfer == Transfer::Read {
             let done = Packet::Ats { send };
-            let (notice, then) = match P::RELEASE {
+            let (notice, then) = match P::release() {
                 Release::AtsBehindRead => (Some(done), None),
                 Release::AtsAfterRead => (None, Some(send)),
                 Release::AtsBesideRead => {
@@ -283,7 +283,7 @@ impl<P: Protocol> Messages<P> {
         if len > posting.len {
             return Err(PacketError::Length(rtr.receive));
         }
-        if P::WRITE_IS_FIRST_MATCH && first != Some(rtr.receive) {
+        if P::write_is_first_match() && first != Some(rtr.receive) {
             return Err(PacketError::NotFirstMatch(rtr.receive));
         }
         self.posted.take(rtr.receive).ok_or(PacketError::Request(rtr.receive))

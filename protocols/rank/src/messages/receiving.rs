@@ -110,7 +110,7 @@ impl<P: Protocol> Messages<P> {
         }
         let Some((pattern, posting)) = self.posted.get(request) else { return Ok(request) };
         match (posting.rtr, pattern.source) {
-            (Some(rtr), Source::Rank(to)) if P::CANCEL_ASKS => {
+            (Some(rtr), Source::Rank(to)) if P::cancel_asks() => {
                 let packet = Packet::Cancel { rtr };
                 let context = pattern.context;
                 self.requests.set(request, State::Posted { asked: Some(rtr) });

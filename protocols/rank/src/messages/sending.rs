@@ -159,7 +159,7 @@ impl<P: Protocol> Messages<P> {
     ) -> Handle {
         let Outgoing { tag, len, .. } = *message;
         let rtr = target.rtr;
-        let (notice, then) = match P::NOTICE {
+        let (notice, then) = match P::notice() {
             Notice::FinBehindWrite => (Some(Packet::Fin { rtr, tag, data, len }), None),
             Notice::AckThenAtp => {
                 let packet = Packet::RtrAck { rtr, tag, data, len };

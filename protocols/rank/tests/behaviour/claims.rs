@@ -235,7 +235,7 @@ fn a_claim_returns_room_when_it_is_received<P: Protocol>() {
         pair.run();
         // The published rules have no window.
         let full = pair.told();
-        assert_eq!(full.contains("RTS"), P::EAGER_FITS_WINDOW, "what is claimed is still held: {full}");
+        assert_eq!(full.contains("RTS"), P::eager_fits_window(), "what is claimed is still held: {full}");
         for request in claimed {
             if discard {
                 pair.call(1, Call::Discard(request)).expect("it is claimed");

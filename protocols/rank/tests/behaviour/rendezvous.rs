@@ -23,22 +23,17 @@ under_both!(
 /// What the rule sets say once a message is written into an announced receive.
 fn writing<P: Protocol>() -> &'static str {
     // Under the published rules the receiver hears of the write at once, and of its end.
-    if P::NOTICE_IS_BEHIND { "1 RTR, 0 write" } else { "1 RTR, 0 RTR-ACK, 0 write, 0 ATP" }
+    if notice_is_behind::<P>() { "1 RTR, 0 write" } else { "1 RTR, 0 RTR-ACK, 0 write, 0 ATP" }
 }
 
 /// What an RTS is answered with, before the data moves.
 fn answer<P: Protocol>() -> &'static str {
-    if P::NOTICE_IS_BEHIND { "" } else { "1 RTS-ACK, " }
+    if notice_is_behind::<P>() { "" } else { "1 RTS-ACK, " }
 }
 
-/// Tells the rule sets apart where they say different things.
-trait Says: Protocol {
-    /// The notice of a write travels behind it.
-    const NOTICE_IS_BEHIND: bool;
-}
-
-impl<P: Protocol> Says for P {
-    const NOTICE_IS_BEHIND: bool = matches!(P::NOTICE, carrousel_rendezvous::Notice::FinBehindWrite);
+/// The notice of a write travels behind it.
+fn notice_is_behind<P: Protocol>() -> bool {
+    P::notice() == carrousel_rendezvous::Notice::FinBehindWrite
 }
 
 fn an_early_sender_is_read<P: Protocol>() {
@@ -59,7 +54,7 @@ fn a_reader_that_computes_holds_no_sender<P: Protocol>() {
     let send = pair.send(0, 1, 5, &bytes(LARGE, 1));
     pair.run();
     let receive = pair.receive(1, from(0), tag(5), LARGE);
-    if P::RELEASE != carrousel_rendezvous::Release::AtsBehindRead {
+    if P::release() != carrousel_rendezvous::Release::AtsBehindRead {
         // The published rules need the receiver's call.
         assert_eq!(pair.told(), format!("0 RTS, {}1 read", answer::<P>()));
         return;

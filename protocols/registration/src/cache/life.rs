@@ -75,7 +75,8 @@ impl<R: CacheRules> Cache<R> {
     /// As [`Self::acquire`], but only the registration of this name, if it is still valid and contains all of `span`.
     #[inline]
     pub fn acquire_again(&mut self, region: RegionId, span: Span) -> bool {
-        if R::NAME_IS_CHECKED && (self.slots.name(region.index) != region || !self.offers(region.index, span))
+        if R::name_is_checked()
+            && (self.slots.name(region.index) != region || !self.offers(region.index, span))
         {
             return false;
         }
@@ -93,7 +94,7 @@ impl<R: CacheRules> Cache<R> {
         out: &mut impl Extend<Deregister>,
     ) -> Result<Registration, RegionError> {
         let CachedRegion { span, state, .. } = self.answered(region)?;
-        if state == State::Stale && R::STALE_IS_NOT_USED {
+        if state == State::Stale && R::stale_is_not_used() {
             self.remove(region.index, out);
             return Ok(Registration::Stale);
         }
@@ -148,13 +149,13 @@ impl<R: CacheRules> Cache<R> {
     /// being sent anyway.) Every registration that contains one of the bytes ends. One output for each that ends and
     /// is not in use.
     pub fn invalidate(&mut self, span: Span, out: &mut impl Extend<Deregister>) {
-        if !R::INVALIDATION_KILLS {
+        if !R::invalidation_kills() {
             return;
         }
         while let Some(index) = self.overlapping(span) {
             self.end(index, out);
         }
-        if !R::INVALIDATION_REACHES_REGISTERING {
+        if !R::invalidation_reaches_registering() {
             return;
         }
         for index in &self.unanswered {
@@ -224,11 +225,11 @@ impl<R: CacheRules> Cache<R> {
         if !fits((0, 0)) {
             return Err(RegistrationError::TooLarge);
         }
-        if R::EVICTS_IDLE_ONLY && !fits(self.slots.busy()) {
+        if R::evicts_idle_only() && !fits(self.slots.busy()) {
             return Err(RegistrationError::Full);
         }
         while !fits(self.slots.all()) {
-            let in_use = || self.index.values().next().copied().filter(|_| !R::EVICTS_IDLE_ONLY);
+            let in_use = || self.index.values().next().copied().filter(|_| !R::evicts_idle_only());
             let Some(index) = self.slots.longest_idle().or_else(in_use) else {
                 return Err(RegistrationError::Full);
             };
@@ -252,7 +253,7 @@ impl<R: CacheRules> Cache<R> {
     fn offers(&self, index: u32, span: Span) -> bool {
         self.slots.get(index).is_some_and(|entry| {
             let first_byte = || entry.span.start() <= span.start() && span.start() < entry.span.end();
-            let covers = if R::COVERS { entry.span.contains(span) } else { first_byte() };
+            let covers = if R::covers() { entry.span.contains(span) } else { first_byte() };
             covers && entry.state == State::Valid
         })
     }
@@ -290,7 +291,7 @@ impl<R: CacheRules> Cache<R> {
     /// Ends a valid entry: it is not handed out any more, and goes when it is not in use.
     fn end(&mut self, index: u32, out: &mut impl Extend<Deregister>) {
         self.forget(index);
-        if R::IN_USE_STAYS && self.slots.get(index).is_some_and(|entry| entry.holds > 0) {
+        if R::in_use_stays() && self.slots.get(index).is_some_and(|entry| entry.holds > 0) {
             self.set_state(index, State::Doomed);
         } else {
             self.take_apart(index, out);
@@ -327,7 +328,7 @@ impl<R: CacheRules> Cache<R> {
     /// The entry of this name.
     #[inline]
     fn named(&mut self, region: RegionId) -> Result<&mut CachedRegion, RegionError> {
-        let is_it = !R::NAME_IS_CHECKED || self.slots.name(region.index) == region;
+        let is_it = !R::name_is_checked() || self.slots.name(region.index) == region;
         let entry = self.slots.get_mut(region.index).filter(|_| is_it);
         entry.ok_or(RegionError::NoSuchRegion(region))
     }

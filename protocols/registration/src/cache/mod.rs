@@ -13,24 +13,38 @@ use crate::{RegionId, Span};
 use core::fmt::Debug;
 use core::hash::Hash;
 
-/// The safety rules of the cache, one constant each; `rules.toml` gives the purpose of each. Types that switch a rule
+/// The safety rules of the cache, one function each; `rules.toml` gives the purpose of each. Types that switch a rule
 /// off exist only in the checker.
 pub trait CacheRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// A registration is handed out for a range only if it covers all of it.
-    const COVERS: bool = true;
+    fn covers() -> bool {
+        true
+    }
     /// A registration that is requested by name is handed out only while that name is valid.
-    const NAME_IS_CHECKED: bool = true;
+    fn name_is_checked() -> bool {
+        true
+    }
     /// A registration with an invalidated page is never handed out again.
-    const INVALIDATION_KILLS: bool = true;
+    fn invalidation_kills() -> bool {
+        true
+    }
     /// A registration that has to go while it is in use is deregistered when its last use ends.
-    const IN_USE_STAYS: bool = true;
+    fn in_use_stays() -> bool {
+        true
+    }
     /// An invalidation reaches registrations that the driver has not answered yet.
-    const INVALIDATION_REACHES_REGISTERING: bool = true;
+    fn invalidation_reaches_registering() -> bool {
+        true
+    }
     /// A registration that was invalidated before the driver's answer is used by no transfer, not even by the one
     /// that requested it.
-    const STALE_IS_NOT_USED: bool = true;
+    fn stale_is_not_used() -> bool {
+        true
+    }
     /// Only registrations that are not in use are evicted.
-    const EVICTS_IDLE_ONLY: bool = true;
+    fn evicts_idle_only() -> bool {
+        true
+    }
 }
 
 /// Every rule is on: the type of production.

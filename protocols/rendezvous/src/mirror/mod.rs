@@ -26,14 +26,34 @@ pub struct Mirror<R = AllMirrorRules>(PhantomData<R>);
 impl<R: MirrorRules> Protocol for Mirror<R> {
     type Sender = MirrorSender<R>;
     type Receiver = MirrorReceiver<R>;
-    const NOTICE: Notice = if R::FIN_BEHIND_WRITE { Notice::FinBehindWrite } else { Notice::FinAfterWrite };
-    const RELEASE: Release = R::RELEASE;
-    const CANCEL_ASKS: bool = R::CANCEL_ASKS;
-    const CLAIM_TAKES: bool = R::CLAIM_TAKES;
-    const WRITE_IS_FIRST_MATCH: bool = R::FIN_IS_FIRST_MATCH;
-    const MASKS_OVERLAP: bool = R::MASKS_OVERLAP;
-    const EAGER_FITS_WINDOW: bool = R::EAGER_FITS_WINDOW;
-    const TAKEN_IS_TOLD: bool = R::TAKEN_IS_TOLD;
-    const SEND_PROGRESSES_FIRST: bool = R::SEND_PROGRESSES_FIRST;
-    const RECEIVE_PROGRESSES_FIRST: bool = R::RECEIVE_PROGRESSES_FIRST;
+    fn notice() -> Notice {
+        if R::fin_behind_write() { Notice::FinBehindWrite } else { Notice::FinAfterWrite }
+    }
+    fn release() -> Release {
+        R::release()
+    }
+    fn cancel_asks() -> bool {
+        R::cancel_asks()
+    }
+    fn claim_takes() -> bool {
+        R::claim_takes()
+    }
+    fn write_is_first_match() -> bool {
+        R::fin_is_first_match()
+    }
+    fn masks_overlap() -> bool {
+        R::masks_overlap()
+    }
+    fn eager_fits_window() -> bool {
+        R::eager_fits_window()
+    }
+    fn taken_is_told() -> bool {
+        R::taken_is_told()
+    }
+    fn send_progresses_first() -> bool {
+        R::send_progresses_first()
+    }
+    fn receive_progresses_first() -> bool {
+        R::receive_progresses_first()
+    }
 }

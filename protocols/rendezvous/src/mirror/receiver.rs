@@ -29,7 +29,7 @@ impl<R: MirrorRules> ReceiveSide for MirrorReceiver<R> {
         let Candidate { processed, blockers, limit, .. } = receive;
         let ahead = blockers.same_selector;
         let room = u32::from(self.outstanding) + u32::from(ahead) < u32::from(*limit);
-        (room && self.has_room(*limit) && !(blockers.others > 0 && R::BLOCKED_BY_UNANNOUNCED))
+        (room && self.has_room(*limit) && !(blockers.others > 0 && R::blocked_by_unannounced()))
             .then_some((*processed, ahead))
     }
 

@@ -75,7 +75,7 @@ impl<R: MirrorRules> MirrorSender<R> {
     }
 
     fn fits(announcement: &Announcement, len: u64) -> bool {
-        announcement.has_buffer && (!R::LENGTH_TEST || len <= announcement.target.len)
+        announcement.has_buffer && (!R::length_test() || len <= announcement.target.len)
     }
 
     /// R5: one announced receive, in the order of the receiver's queue.
@@ -85,7 +85,7 @@ impl<R: MirrorRules> MirrorSender<R> {
             [if announcement.tag.is_exact() { (BY_TAG, tag) } else { (FOR_MASKS, 0) }]
         };
         let takes = |message: &Unseen| announcement.tag.matches(message.tag);
-        if !R::UNSEEN_TAKES_ANNOUNCEMENT || self.unseen.take_oldest(key, takes).is_none() {
+        if !R::unseen_takes_announcement() || self.unseen.take_oldest(key, takes).is_none() {
             self.mirror.push(announcement);
         }
     }
@@ -102,7 +102,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
         self.under_way.check_free(send);
         // An eager message has no end that would remove it from the unseen ones; the receiver's ACK does that (R9).
         self.sent = self.sent.wrapping_add(1);
-        if R::EAGER_TAKES_ANNOUNCEMENT {
+        if R::eager_takes_announcement() {
             self.take_announcement(tag, send);
         }
     }
@@ -131,10 +131,10 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
         if self.mirror.iter().any(|announcement| announcement.target.rtr.receive == rtr.receive) {
             return Err(Violation::AnnouncedTwice { receive: rtr.receive });
         }
-        if R::SEEN_PRUNES {
+        if R::seen_prunes() {
             self.seen(rtr.seen)?;
         }
-        let ahead = if R::AHEAD_ANNOUNCEMENTS { rtr.ahead } else { 0 };
+        let ahead = if R::ahead_announcements() { rtr.ahead } else { 0 };
         for index in 0..=ahead {
             self.insert(Announcement {
                 tag: rtr.tag,
@@ -155,7 +155,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
 
     fn finished(&mut self, send: Handle) {
         self.under_way.end(send);
-        if R::ATS_PRUNES {
+        if R::ats_prunes() {
             self.unseen.take_oldest(|| [(BY_SEND, send.to_bits())], |message| message.send == send);
         }
     }
@@ -186,7 +186,9 @@ mod tests {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     enum WithoutAtsPrunes {}
     impl MirrorRules for WithoutAtsPrunes {
-        const ATS_PRUNES: bool = false;
+        fn ats_prunes() -> bool {
+            false
+        }
     }
 
     fn send<R: MirrorRules>(sender: &mut MirrorSender<R>, rendezvous: bool, index: u32) -> Handle {

@@ -31,8 +31,16 @@ pub struct Published<R = AllPublishedRules>(PhantomData<R>);
 impl<R: PublishedRules> Protocol for Published<R> {
     type Sender = PublishedSender<R>;
     type Receiver = PublishedReceiver<R>;
-    const NOTICE: Notice = if R::ACK_RTR { Notice::AckThenAtp } else { Notice::FinAfterWrite };
-    const RELEASE: Release = Release::AtsAfterRead;
-    const CANCEL_ASKS: bool = R::CANCEL_ASKS;
-    const WRITE_IS_FIRST_MATCH: bool = true;
+    fn notice() -> Notice {
+        if R::ack_rtr() { Notice::AckThenAtp } else { Notice::FinAfterWrite }
+    }
+    fn release() -> Release {
+        Release::AtsAfterRead
+    }
+    fn cancel_asks() -> bool {
+        R::cancel_asks()
+    }
+    fn write_is_first_match() -> bool {
+        true
+    }
 }

@@ -42,11 +42,11 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
         let permitted = if receive.tag.is_exact() {
             self.stopped.binary_search(&receive.tag.tag()).is_err()
         } else {
-            !R::EXACT_TAGS_ONLY
+            !R::exact_tags_only()
         };
         let blocked = receive.blockers.same_selector + receive.blockers.others > 0;
         let room = self.outstanding < receive.limit;
-        (permitted && room && !(blocked && R::BLOCKED_BY_UNANNOUNCED) && self.usage.speculates())
+        (permitted && room && !(blocked && R::blocked_by_unannounced()) && self.usage.speculates())
             .then_some((0, 0))
     }
 
@@ -71,7 +71,7 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
         if hint == Hint::StopRtr {
             self.left_behind.retain(|(of, _)| *of != tag);
         }
-        if hint == Hint::StopRtr && R::RESUME == Resume::ReceivesUnmarked {
+        if hint == Hint::StopRtr && R::resume() == Resume::ReceivesUnmarked {
             Unmark::Envelope
         } else {
             Unmark::Keep
@@ -88,7 +88,7 @@ impl<R: PublishedRules> ReceiveSide for PublishedReceiver<R> {
                 Err(at) => self.left_behind.insert(at, (tag, 1)),
             }
         }
-        fate == Fate::Dropped && !announced && R::ACK_RTS && (R::ACK_FROM_EVERY_RECEIVE || !exempt)
+        fate == Fate::Dropped && !announced && R::ack_rts() && (R::ack_from_every_receive() || !exempt)
     }
 
     fn withdrawn(&mut self) {

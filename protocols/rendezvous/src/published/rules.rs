@@ -3,35 +3,61 @@
 use core::fmt::Debug;
 use core::hash::Hash;
 
-/// The safety rules of the published protocol, one constant each; `rules.toml` gives the purpose of each. Types that
+/// The safety rules of the published protocol, one function each; `rules.toml` gives the purpose of each. Types that
 /// switch a rule off exist only in the checker.
 pub trait PublishedRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     /// P4: an RTR goes to the first announced message that has no answer yet, and is dropped.
-    const RTR_ANSWERS_RTS: bool = true;
+    fn rtr_answers_rts() -> bool {
+        true
+    }
     /// P5: a message that uses an RTR acknowledges it at once.
-    const ACK_RTR: bool = true;
+    fn ack_rtr() -> bool {
+        true
+    }
     /// P6: a receive that takes an RTS without having sent an RTR acknowledges it.
-    const ACK_RTS: bool = true;
+    fn ack_rts() -> bool {
+        true
+    }
     /// P6 and P7 together, in their sound reading: small and wildcard receives acknowledge too.
-    const ACK_FROM_EVERY_RECEIVE: bool = true;
+    fn ack_from_every_receive() -> bool {
+        true
+    }
     /// P8: no RTR while an overlapping receive without one is pending.
-    const BLOCKED_BY_UNANNOUNCED: bool = true;
+    fn blocked_by_unannounced() -> bool {
+        true
+    }
     /// P9: an eager message sets the Eager-flag.
-    const EAGER_FLAG: bool = true;
+    fn eager_flag() -> bool {
+        true
+    }
     /// P11: RTRs are dropped until the stop is known to have arrived.
-    const AWAIT_STOP: bool = true;
+    fn await_stop() -> bool {
+        true
+    }
     /// P11: how RTRs from before a stop are told apart from those after it.
-    const RESUME: Resume = Resume::ReceivesUnmarked;
+    fn resume() -> Resume {
+        Resume::ReceivesUnmarked
+    }
     /// A receive that ignores bits of the tag is not announced.
-    const EXACT_TAGS_ONLY: bool = true;
+    fn exact_tags_only() -> bool {
+        true
+    }
     /// A message longer than the announced receive is not written.
-    const LENGTH_TEST: bool = true;
+    fn length_test() -> bool {
+        true
+    }
     /// P12: an RTR that its message declines to use is removed.
-    const DECLINED_RTR_GOES: bool = true;
+    fn declined_rtr_goes() -> bool {
+        true
+    }
     /// P12: only that one RTR is removed, not all of its envelope.
-    const DECLINE_TAKES_ONE: bool = true;
+    fn decline_takes_one() -> bool {
+        true
+    }
     /// Cancelling an announced receive asks the sender.
-    const CANCEL_ASKS: bool = true;
+    fn cancel_asks() -> bool {
+        true
+    }
 }
 
 /// The readings of "once all RTRs are removed by subsequent sends, a resume-RTR flag will be piggybacked"

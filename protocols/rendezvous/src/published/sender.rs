@@ -124,7 +124,7 @@ impl<R: PublishedRules> PublishedSender<R> {
     }
 
     fn fits(len: u64, rtr: &Stored) -> bool {
-        !R::LENGTH_TEST || len <= rtr.target.len
+        !R::length_test() || len <= rtr.target.len
     }
 
     fn rts(&mut self, message: &Outgoing, awaits_answer: bool, hint: Hint) -> Route {
@@ -138,18 +138,18 @@ impl<R: PublishedRules> PublishedSender<R> {
         let tag = message.tag;
         // Sound reading: the receive of a flagged message always answers RTS-ACK, and RTRs mean nothing. Literal
         // readings: the message may be answered by an RTR.
-        let literal = R::RESUME != Resume::ReceivesUnmarked || !R::AWAIT_STOP;
+        let literal = R::resume() != Resume::ReceivesUnmarked || !R::await_stop();
         match flag {
             Flag::Eager => {
-                if R::RESUME == Resume::ReceivesUnmarked {
+                if R::resume() == Resume::ReceivesUnmarked {
                     self.delete_stored(tag, adaptation);
                 }
-                let stopping = R::AWAIT_STOP.then_some(Flag::Stopping(message.send));
+                let stopping = R::await_stop().then_some(Flag::Stopping(message.send));
                 self.set_flag(tag, stopping);
                 self.rts(message, literal, Hint::StopRtr)
             }
             Flag::Stopping(_) => self.rts(message, literal, Hint::None),
-            Flag::Stopped => match R::RESUME {
+            Flag::Stopped => match R::resume() {
                 Resume::ReceivesUnmarked => {
                     self.set_flag(tag, None);
                     self.rts(message, false, Hint::ResumeRtr)
@@ -182,7 +182,7 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
     fn eager(&mut self, tag: Tag, send: Handle) {
         self.under_way.check_free(send);
         // P9. Under a stop the flag need not be set: RTRs from before it are dropped anyway.
-        if R::EAGER_FLAG && self.flag(tag).is_none() {
+        if R::eager_flag() && self.flag(tag).is_none() {
             self.set_flag(tag, Some(Flag::Eager));
         }
     }
@@ -205,9 +205,9 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
                 return Route::Write(self.stored.remove(at).target);
             }
             // The receive of a declined RTR is this message's: it sends no other answer.
-            if !R::DECLINE_TAKES_ONE {
+            if !R::decline_takes_one() {
                 self.delete_stored(tag, adaptation);
-            } else if R::DECLINED_RTR_GOES {
+            } else if R::declined_rtr_goes() {
                 self.count.resolve(adaptation, 1, false);
                 self.stored.remove(at);
             }
@@ -226,7 +226,7 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
         if self.stored.iter().any(|stored| stored.target.rtr == id) {
             return Err(Violation::AnnouncedTwice { receive: rtr.receive });
         }
-        if R::RTR_ANSWERS_RTS
+        if R::rtr_answers_rts()
             && let Some(message) = self
                 .announced
                 .iter_mut()
@@ -236,7 +236,7 @@ impl<R: PublishedRules> SendSide for PublishedSender<R> {
             self.count.resolve(adaptation, 1, false);
             return Ok(());
         }
-        let dropped = R::RESUME == Resume::ReceivesUnmarked
+        let dropped = R::resume() == Resume::ReceivesUnmarked
             && self
                 .flags
                 .iter()
