@@ -1,4 +1,4 @@
-//! Programs of this workspace, built as tests that take long want them: fast, but sooner than a release.
+//! Programs of this workspace: as the tests have built them already, or as a release for what is measured.
 
 use crate::tools::{cargo, output_of};
 use serde::Deserialize;
@@ -41,11 +41,21 @@ impl Kind {
 }
 
 impl Built {
-    /// Builds it; says where it is.
+    /// Builds it as the unit tests are built, which share all of it; says where it is.
     pub(crate) fn build(&self) -> Result<PathBuf, String> {
-        // With all that packages can have: so all steps share one build.
-        let mut command = cargo(&["build", "--profile", "suite", "--locked", "--quiet", "--all-features"]);
-        command.args(["--package", self.package, &format!("--{}", self.kind.word()), self.name]);
+        self.build_as("dev")
+    }
+
+    /// Builds it as users do; says where it is.
+    pub(crate) fn build_release(&self) -> Result<PathBuf, String> {
+        self.build_as("release")
+    }
+
+    fn build_as(&self, profile: &str) -> Result<PathBuf, String> {
+        // A package built alone would have other features, and be built once more.
+        let mut command =
+            cargo(&["build", "--profile", profile, "--locked", "--quiet", "--workspace", "--all-features"]);
+        command.args([&format!("--{}", self.kind.word()), self.name]);
         command.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
         let told = output_of(&mut command)?;
         self.executable_in(&told)
@@ -58,8 +68,10 @@ impl Built {
             // Messages of other kinds have other fields.
             let artifact: Artifact = serde_json::from_str(line).ok()?;
             let target = &artifact.target;
-            let ours = target.name == self.name && target.kind.iter().any(|kind| kind == self.kind.word());
-            artifact.executable.filter(|_| ours)
+            let is_it = target.name == self.name
+                && target.kind.iter().any(|kind| kind == self.kind.word())
+                && artifact.package() == Some(self.package);
+            artifact.executable.filter(|_| is_it)
         })
     }
 }
@@ -67,8 +79,21 @@ impl Built {
 /// The fields that are read of cargo's message about an artifact.
 #[derive(Deserialize)]
 struct Artifact {
+    package_id: String,
     target: BuiltTarget,
     executable: Option<PathBuf>,
+}
+
+impl Artifact {
+    /// Its package: `path+file:///w/transport#carrousel-transport@0.1.0`, or, in a directory of the same name,
+    /// `path+file:///w/carrousel#0.1.0`.
+    fn package(&self) -> Option<&str> {
+        let (path, fragment) = self.package_id.split_once('#')?;
+        match fragment.split_once('@') {
+            Some((name, _)) => Some(name),
+            None => path.rsplit('/').next(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -86,17 +111,20 @@ mod tests {
         let told = concat!(
             r#"{"reason":"build-script-executed","package_id":"p","out_dir":"/t/out"}"#,
             "\n",
-            r#"{"reason":"compiler-artifact","target":{"kind":["lib"],"name":"ring"},"executable":null}"#,
+            r#"{"package_id":"path+file:///w/p#0.1.0","target":{"kind":["lib"],"name":"ring"},"executable":null}"#,
             "\n",
-            r#"{"reason":"compiler-artifact","target":{"kind":["bin"],"name":"ring"},"executable":"/t/ring"}"#,
+            r#"{"package_id":"path+file:///w/p#0.1.0","target":{"kind":["bin"],"name":"ring"},"executable":"/t/p"}"#,
             "\n",
-            r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"ring"},"executable":"/t/ring-1a"}"#,
+            r#"{"package_id":"path+file:///w/r#q@0.1.0","target":{"kind":["bin"],"name":"ring"},"executable":"/t/q"}"#,
+            "\n",
+            r#"{"package_id":"path+file:///w/p#0.1.0","target":{"kind":["test"],"name":"ring"},"executable":"/t/ring-1a"}"#,
             "\n",
             r#"{"reason":"build-finished","success":true}"#,
         );
-        let built = |kind, name| Built { package: "p", kind, name };
-        assert_eq!(built(Kind::Test, "ring").executable_in(told), Some("/t/ring-1a".into()));
-        assert_eq!(built(Kind::Bin, "ring").executable_in(told), Some("/t/ring".into()));
-        assert_eq!(built(Kind::Example, "ring").executable_in(told), None);
+        let built = |package, kind| Built { package, kind, name: "ring" };
+        assert_eq!(built("p", Kind::Test).executable_in(told), Some("/t/ring-1a".into()));
+        assert_eq!(built("p", Kind::Bin).executable_in(told), Some("/t/p".into()));
+        assert_eq!(built("q", Kind::Bin).executable_in(told), Some("/t/q".into()));
+        assert_eq!(built("p", Kind::Example).executable_in(told), None);
     }
 }

@@ -9,7 +9,7 @@ const FIGURES: Built = Built { package: "carrousel-figures", kind: Kind::Bin, na
 
 /// Builds it and runs it with these arguments. Its status is ours.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let mut command = Command::new(FIGURES.build()?);
+    let mut command = Command::new(FIGURES.build_release()?);
     command.args(arguments);
     if !arguments.iter().any(|argument| argument == "--out" || argument.starts_with("--out=")) {
         command.arg("--out").arg(target().join("figures"));

@@ -10,6 +10,7 @@ use crate::tools::output_of;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The modules that guests load. `crc32_generic` comes first: `rdma_rxe` asks the kernel's cryptography for it by name,
 /// and as there is no modprobe in a guest, `rdma link add` would fail without.
@@ -50,10 +51,10 @@ pub(super) fn contents(job: &GuestJob, kernel: &Kernel, directory: &Path) -> Res
     }
     let tools = ["rdma", "tc"].iter().chain(if job.ssh { &["ssh", "sshd"][..] } else { &[] });
     for name in tools {
-        put_program(&mut archive, &Program { name: (*name).to_owned(), path: program(name)? })?;
+        put_program(&mut archive, &Program { name: (*name).to_owned(), path: program(name)? }, directory)?;
     }
     for program in &job.programs {
-        put_program(&mut archive, program)?;
+        put_program(&mut archive, program, directory)?;
     }
     for file in &job.files {
         put_all(&mut archive, &absolute(file)?)?;
@@ -93,8 +94,15 @@ fn put_modules(archive: &mut Archive, kernel: &Kernel) -> Result<(), String> {
 }
 
 /// A program at its own path, which is found by its name: before a tool of that name.
-fn put_program(archive: &mut Archive, program: &Program) -> Result<(), String> {
+fn put_program(archive: &mut Archive, program: &Program, directory: &Path) -> Result<(), String> {
     put(archive, &program.path)?;
+    // Nine tenths of a program that is built for tests are for debuggers. What is no program stays as it is.
+    let stripped = directory.join(format!("{}.stripped", program.name));
+    let mut objcopy = Command::new("objcopy");
+    objcopy.arg("--strip-debug").arg(&program.path).arg(&stripped);
+    if output_of(&mut objcopy).is_ok() {
+        archive.copy(text(&program.path)?, &stripped);
+    }
     let (link, path) = (format!("/usr/local/bin/{}", program.name), text(&program.path)?);
     if link != path {
         archive.link(&link, path);
@@ -241,9 +249,19 @@ mod tests {
         let path = directory.path().join("tool-1a2b");
         fs::write(&path, "#!/bin/sh\n").unwrap();
         let mut archive = Archive::new();
-        put_program(&mut archive, &Program { name: "tool".to_owned(), path: path.clone() }).unwrap();
+        let tool = Program { name: "tool".to_owned(), path: path.clone() };
+        put_program(&mut archive, &tool, directory.path()).unwrap();
         assert!(archive.contains("/usr/local/bin/tool") && archive.contains(path.to_str().unwrap()));
         let gone = Program { name: "tool".to_owned(), path: directory.path().join("gone") };
-        assert!(put_program(&mut archive, &gone).unwrap_err().ends_with("/gone"));
+        assert!(put_program(&mut archive, &gone, directory.path()).unwrap_err().ends_with("/gone"));
+    }
+
+    #[test]
+    fn what_is_for_debuggers_stays_here() {
+        let directory = tempfile::tempdir().unwrap();
+        let own = Program { name: "own".to_owned(), path: std::env::current_exe().unwrap() };
+        put_program(&mut Archive::new(), &own, directory.path()).unwrap();
+        let len = |path: &Path| fs::metadata(path).unwrap().len();
+        assert!(len(&directory.path().join("own.stripped")) < len(&own.path));
     }
 }

@@ -160,7 +160,7 @@ impl GuestBench {
             ["ib_send_lat", "ib_write_bw", "mpiexec.hydra", "hydra_pmi_proxy", "mpiexec.openmpi", "orted"];
         let mut programs: Vec<Program> = debian.into_iter().map(Program::find).collect::<Result<_, _>>()?;
         for built in [COMMAND, NODES] {
-            programs.push(Program { name: built.name.to_owned(), path: built.build()? });
+            programs.push(Program { name: built.name.to_owned(), path: built.build_release()? });
         }
         for (_, suffix, _) in BASELINES {
             let name = format!("nodes-{suffix}");
