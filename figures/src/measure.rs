@@ -1,6 +1,6 @@
 //! Runs scenarios for figures, and reads times from their reports.
 
-use carrousel_transport_sim::{BadNetwork, Config, Network, Pattern, Report, SimError, simulate};
+use carrousel_transport_sim::{BadNetwork, Config, Inefficiency, Network, Report, SimError, simulate};
 
 /// Why there is no figure.
 #[derive(Debug, thiserror::Error)]
@@ -69,7 +69,7 @@ pub(crate) trait Labelled {
         Ok(self.returned(to)? - self.called(from)?)
     }
     /// Whether the report says that `by` made `rank` wait so.
-    fn has(&self, pattern: Pattern, rank: u32, by: u32) -> bool;
+    fn has(&self, pattern: Inefficiency, rank: u32, by: u32) -> bool;
     /// What the report says about late ranks, as a person reads it.
     fn lateness(&self) -> String;
 }
@@ -91,7 +91,7 @@ impl Labelled for Report {
         complete.ok_or_else(|| FigureError::NoLabel(label.to_owned()))
     }
 
-    fn has(&self, pattern: Pattern, rank: u32, by: u32) -> bool {
+    fn has(&self, pattern: Inefficiency, rank: u32, by: u32) -> bool {
         self.late.iter().any(|late| (late.pattern, late.rank, late.by) == (pattern, rank, by))
     }
 

@@ -1,42 +1,14 @@
 //! A wait for a rank that is late, as a report has it.
 
+use carrousel_rank::epoch::Inefficiency;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-
-/// Why a rank waits in an epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// An origin has closed its access epoch, and a target has not posted.
-    LatePost,
-    /// A target waits for the end of its exposure epoch, has all data, and an origin has not closed its access epoch.
-    LateComplete,
-    /// A rank has closed its fence epoch while data was still on its way to it.
-    EarlyFence,
-    /// A rank has closed its fence epoch, and another has not.
-    WaitAtFence,
-    /// An origin waits for a lock that another holds.
-    LateUnlock,
-}
-
-/// `Late Post`.
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::LatePost => "Late Post",
-            Self::LateComplete => "Late Complete",
-            Self::EarlyFence => "Early Fence",
-            Self::WaitAtFence => "Wait at Fence",
-            Self::LateUnlock => "Late Unlock",
-        })
-    }
-}
 
 /// A stretch of time in which a statement waits, and for whom. Times are virtual microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Late {
     /// Why.
-    pub pattern: Pattern,
+    #[serde(with = "name")]
+    pub pattern: Inefficiency,
     /// The rank that waits.
     pub rank: u32,
     /// The line of the statement that waits.
@@ -47,4 +19,43 @@ pub struct Late {
     pub from_us: f64,
     /// Until when.
     pub to_us: f64,
+}
+
+/// The names of patterns in reports: `late_post`.
+mod name {
+    use carrousel_rank::epoch::Inefficiency;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    fn of(pattern: Inefficiency) -> String {
+        pattern.to_string().to_lowercase().replace(' ', "_")
+    }
+
+    pub(super) fn serialize<S: Serializer>(pattern: &Inefficiency, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&of(*pattern))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Inefficiency, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Inefficiency::ALL.into_iter().find(|pattern| of(*pattern) == name);
+        found.ok_or_else(|| D::Error::custom(format!("no pattern of a wait is called `{name}`")))
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::super::{Inefficiency, Late};
+
+        #[test]
+        fn every_pattern_is_read_as_it_is_written() {
+            let mut names = Vec::new();
+            for pattern in Inefficiency::ALL {
+                let late = Late { pattern, rank: 0, line: 1, by: 2, from_us: 3.0, to_us: 4.0 };
+                let json = serde_json::to_value(&late).expect("it is data");
+                names.push(json["pattern"].as_str().expect("a name").to_owned());
+                assert_eq!(serde_json::from_value::<Late>(json).expect("it was written"), late);
+            }
+            let known = ["late_post", "late_complete", "early_fence", "wait_at_fence", "late_unlock"];
+            assert_eq!(names, known, "the schema of reports has these");
+        }
+    }
 }

@@ -1,8 +1,8 @@
 //! Waits in epochs for ranks that are late: the patterns of nonblocking-rma-epochs III.
 
-use crate::late::{Late, Pattern};
+use crate::late::Late;
 use crate::process::Process;
-use carrousel_rank::epoch::{self, EpochKind, GrantWord, Packet};
+use carrousel_rank::epoch::{self, EpochKind, GrantWord, Inefficiency, Packet};
 use carrousel_rank::{Protocol, WindowIndex};
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub(crate) struct Lateness {
     /// By host and origin, the rank whose release has given that origin the lock.
     released: BTreeMap<(WindowIndex, Pair), u32>,
     /// By rank, statement and pattern, the longest.
-    found: BTreeMap<(u32, u32, Pattern), Found>,
+    found: BTreeMap<(u32, u32, Inefficiency), Found>,
 }
 
 /// A wait. Times are nanoseconds.
@@ -88,11 +88,11 @@ impl Lateness {
                         // The time of the transfer itself is nobody's fault.
                         let moving = landed.min(posted).saturating_sub(begun.max(since));
                         let stretch = (posted.min(since + moving), posted);
-                        self.add(Pattern::LateComplete, rank, process, from.0, stretch);
+                        self.add(Inefficiency::LateComplete, rank, process, from.0, stretch);
                     }
                     Some(EpochKind::Fence) => {
-                        self.add(Pattern::WaitAtFence, rank, process, from.0, (since, posted));
-                        self.add(Pattern::EarlyFence, rank, process, from.0, (since.max(posted), now));
+                        self.add(Inefficiency::WaitAtFence, rank, process, from.0, (since, posted));
+                        self.add(Inefficiency::EarlyFence, rank, process, from.0, (since.max(posted), now));
                     }
                     _ => {}
                 }
@@ -111,10 +111,10 @@ impl Lateness {
                 };
                 match (kind_of(process, window, waits), self.released.remove(&(window, (from.0, rank)))) {
                     (Some(EpochKind::Access), _) => {
-                        self.add(Pattern::LatePost, rank, process, from.0, (since, now));
+                        self.add(Inefficiency::LatePost, rank, process, from.0, (since, now));
                     }
                     (Some(EpochKind::Lock | EpochKind::LockAll), Some(holder)) => {
-                        self.add(Pattern::LateUnlock, rank, process, holder, (since, now));
+                        self.add(Inefficiency::LateUnlock, rank, process, holder, (since, now));
                     }
                     _ => {}
                 }
@@ -131,7 +131,7 @@ impl Lateness {
 
     fn add<P: Protocol>(
         &mut self,
-        pattern: Pattern,
+        pattern: Inefficiency,
         rank: u32,
         process: &Process<P>,
         by: u32,

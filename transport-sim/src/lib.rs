@@ -60,13 +60,15 @@ mod world;
 pub use config::{Acquisition, Config, Copies, Limits, Progress, Protocol, UnknownWord};
 pub use data::ReduceOp;
 pub use error::{SimError, Stuck};
-pub use late::{Late, Pattern};
+pub use late::Late;
 pub use mailbox::{CollectiveCall, Ended, Incoming, Outgoing};
 pub use parameters::{BadNetwork, Cpu, Network, Path, Thread};
 pub use port::{Flight, Port};
 pub use report::{Count, Report, Statement, Statistics};
 pub use task::TaskFuture;
 pub use window_data::{Fetched, Operand, SharedMemory, WindowMemory};
+
+pub use carrousel_rank::epoch::Inefficiency;
 
 use carrousel_program::{check_no_windows, programs, windows};
 use carrousel_rank::epoch::Flags;

@@ -53,7 +53,14 @@ fn notices_of_what_was_taken_do_not_pile_up() {
         other.send(0, &[1; 8]);
         assert!(sleep(&mut one, PATIENCE).0 > 0);
     }
-    // A remaining completion may wake it, and hardly anything else.
-    let slept = [(); 3].map(|()| sleep(&mut one, SHORT));
-    assert!(slept.iter().any(|(_, slept)| *slept >= SHORT), "it was woken for nothing: {slept:?}");
+    // Remaining completions may wake it, several if this machine is busy, and hardly anything else.
+    let mut woken = Vec::new();
+    while woken.len() < 8 {
+        let (taken, slept) = sleep(&mut one, SHORT);
+        if slept >= SHORT {
+            return;
+        }
+        woken.push((taken, slept));
+    }
+    panic!("it was woken for nothing: {woken:?}");
 }

@@ -58,7 +58,7 @@ fn a_start_may_wait_for_its_targets() {
     assert_eq!(violated(&text("start")), [vec![], vec!["deadlock-freedom"]]);
     let said = deadlock(&text("start"));
     for part in [
-        "rank 0 waits at line 4 (`start w to [1]`) for rank 1 to expose memory of window `w` to it (post)",
+        "rank 0 waits at line 4 (`start w to [1]`) for rank 1 to expose memory of window `w` to it with post (Late Post)",
         "MPI lets a start wait until each of its targets has posted, or return at once (MPI-4.1, 12.5.2).",
         "rank 0 -> rank 1 -> rank 0",
     ] {

@@ -4,7 +4,7 @@ use super::series::{Closing, DELAY, NEAR, PUT, SERIES, machine};
 use crate::entry::Points;
 use crate::figure::{Comparison, Figure, Panel, Point, Scale};
 use crate::measure::{FigureError, Labelled, size};
-use carrousel_transport_sim::{Acquisition, Pattern};
+use carrousel_transport_sim::{Acquisition, Inefficiency};
 
 /// Figure 2: Late Post.
 pub(super) fn figure_2(_: Points) -> Result<Figure, FigureError> {
@@ -46,7 +46,7 @@ pub(super) fn figure_2(_: Points) -> Result<Figure, FigureError> {
             figure.says(format!("{name}: the delay reaches the next activity"), [next]);
             figure.fact(
                 format!("{name}: the simulator names the pattern, Late Post of P2 by P0"),
-                report.has(Pattern::LatePost, 2, 0),
+                report.has(Inefficiency::LatePost, 2, 0),
                 report.lateness(),
             );
         } else {
@@ -90,7 +90,7 @@ pub(super) fn figure_3(points: Points) -> Result<Figure, FigureError> {
         "compute 1000us\n origin: complete w",
         "e = icomplete w\n compute 1000us\n origin: wait e",
     ];
-    delayed_close(figure, points, Pattern::LateComplete, bodies, text)
+    delayed_close(figure, points, Inefficiency::LateComplete, bodies, text)
 }
 
 /// Figure 5: Wait at Fence.
@@ -110,7 +110,7 @@ pub(super) fn figure_5(points: Points) -> Result<Figure, FigureError> {
     };
     let works_after = "e = ifence w\n compute 1000us\n origin: wait e";
     let bodies = ["origin: fence w", "compute 1000us\n origin: fence w", works_after];
-    let mut figure = delayed_close(figure, points, Pattern::WaitAtFence, bodies, text)?;
+    let mut figure = delayed_close(figure, points, Inefficiency::WaitAtFence, bodies, text)?;
 
     // Without the barrier, the put may come before the grant.
     let mut panel = Panel::new(
@@ -151,7 +151,7 @@ const WAITED_FOR: u64 = 64 << 10;
 fn delayed_close(
     mut figure: Figure,
     points: Points,
-    pattern: Pattern,
+    pattern: Inefficiency,
     [at_once, works_before, works_after]: [&str; 3],
     text: impl Fn(u64, &str) -> String,
 ) -> Result<Figure, FigureError> {
@@ -239,7 +239,7 @@ pub(super) fn figure_4(_: Points) -> Result<Figure, FigureError> {
             if closing == Closing::Waits {
                 figure.fact(
                     format!("{name}, {}: the simulator names the pattern, Early Fence", size(bytes)),
-                    report.has(Pattern::EarlyFence, 1, 0),
+                    report.has(Inefficiency::EarlyFence, 1, 0),
                     report.lateness(),
                 );
             }
@@ -306,7 +306,7 @@ pub(super) fn figure_6(_: Points) -> Result<Figure, FigureError> {
                 if is_lazy { "sees no Late Unlock" } else { "names the pattern, Late Unlock of O1 by O0" };
             figure.fact(
                 format!("{name}: the simulator {says}"),
-                report.has(Pattern::LateUnlock, 2, 1) != is_lazy,
+                report.has(Inefficiency::LateUnlock, 2, 1) != is_lazy,
                 report.lateness(),
             );
         }

@@ -44,6 +44,7 @@ mod blocks;
 mod calls;
 mod epoch;
 mod errors;
+mod inefficiency;
 mod kinds;
 mod names;
 mod peers;
@@ -58,6 +59,7 @@ pub use calls::{
     TransferKind,
 };
 pub use errors::{EpochEventError, EpochName, EpochUsageError};
+pub use inefficiency::Inefficiency;
 pub use kinds::{EpochKind, Flags, Relation, may_overlap};
 pub use names::{FlushPoint, OperationId, RequestId};
 pub use peers::Counts;

@@ -14,6 +14,12 @@ pub(super) enum Ink {
     Control,
     /// Data.
     Data,
+    /// Data of windows.
+    Transfer,
+    /// Epochs.
+    Epoch,
+    /// Who is late.
+    Late,
     /// What is wrong.
     Wrong,
 }
@@ -26,6 +32,9 @@ impl Ink {
             Self::Faint => "2",
             Self::Control => "36",
             Self::Data => "32",
+            Self::Transfer => "35",
+            Self::Epoch => "34",
+            Self::Late => "33",
             Self::Wrong => "1;31",
         }
     }
@@ -46,6 +55,11 @@ impl Line {
             }
             self.cells[column] = (character, ink);
         }
+    }
+
+    /// What stands in a column.
+    pub(super) fn at(&self, column: usize) -> Option<char> {
+        self.cells.get(column).map(|(character, _)| *character)
     }
 
     /// The line as text, without blanks at its end.

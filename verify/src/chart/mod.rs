@@ -2,12 +2,16 @@
 //!
 //! A [`Chart`] holds the rows and arrows; [`Chart::text`] draws it for a terminal, [`Chart::svg`] and [`Chart::html`]
 //! for a browser. A packet leaves in one row and arrives in a later one, so that packets which cross are seen to
-//! cross.
+//! cross. An epoch of a window is a bar left of its rank's lane, from the call that opens it until it is complete.
 
+mod bars;
 mod canvas;
 mod html;
 mod svg;
 mod terminal;
+
+pub(crate) use bars::place;
+pub use bars::{BarPart, EpochBar};
 
 use std::borrow::Cow;
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
@@ -25,6 +29,8 @@ pub struct Chart {
     pub rows: Vec<ChartRow>,
     /// Packets and data between the lanes, in the order in which they are sent.
     pub arrows: Vec<Arrow>,
+    /// The epochs of windows, in the order in which they are opened.
+    pub bars: Vec<EpochBar>,
     /// The ends of ranks that do not finish.
     pub ends: Vec<LaneEnd>,
 }
@@ -44,6 +50,8 @@ pub struct ChartRow {
     pub sends: Vec<usize>,
     /// Of the row with the violation: what goes wrong.
     pub wrong: Option<String>,
+    /// Of a call that waits in the end: who is late.
+    pub late: Option<String>,
 }
 
 /// A packet or data between two lanes.
@@ -66,10 +74,16 @@ pub struct Arrow {
 /// What an arrow carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrowKind {
-    /// A packet of the protocol.
+    /// A packet of a message.
     Control,
     /// The data of a message.
     Data,
+    /// The data of a put, a get or an accumulate, to where it is written.
+    Transfer,
+    /// An operand that goes to a target, and what was there, which comes back to the origin.
+    Exchange,
+    /// A grant of a window, or one of its packets: the request or release of a lock, or the end of an access.
+    Synchronization,
 }
 
 /// The end of a rank that does not finish.
@@ -79,9 +93,23 @@ pub struct LaneEnd {
     pub lane: usize,
     /// Why.
     pub text: String,
+    /// Who is late.
+    pub late: Option<String>,
+}
+
+impl Arrow {
+    /// Whether a rank has sent it to itself.
+    fn is_loop(&self) -> bool {
+        self.from == self.to
+    }
 }
 
 impl Chart {
+    /// How many epochs stand beside each other left of a lane.
+    fn columns(&self, lane: usize) -> usize {
+        self.bars.iter().filter(|bar| bar.lane == lane).map(|bar| bar.column + 1).max().unwrap_or(0)
+    }
+
     /// `Not drawn: ranks 16, 17 and 12 more.`
     fn not_drawn(&self) -> Option<String> {
         const NAMED_MAX: usize = 8;

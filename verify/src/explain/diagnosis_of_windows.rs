@@ -170,10 +170,7 @@ impl Diagnoser<'_> {
         };
         let mut ranks = vec![at, first.0, second.0];
         ranks.dedup();
-        let kind = |rank: u16, access: u16| {
-            let access = self.names.program(rank)?.accesses.get(usize::from(access))?;
-            Some(access.transfer.kind)
-        };
+        let kind = |rank: u16, access: u16| self.names.kind_of_access(rank, access);
         let (this, that) = (kind(first.0, first.1), second.1.and_then(|access| kind(second.0, access)));
         let why = match this.zip(that) {
             Some((this, that)) if is_atomic(this) && is_atomic(that) => {

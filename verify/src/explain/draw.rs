@@ -1,7 +1,9 @@
 //! From an execution to a chart.
 
 use super::diagnosis::Diagnosis;
+use super::draw_epochs::bars;
 use super::execution::{ExecutedStep, Execution, Sent, SentId};
+use super::late::{self, Wait};
 use super::names::Names;
 use super::of_windows;
 use super::stuck::Deadlock;
@@ -10,6 +12,7 @@ use crate::chart::{Arrow, ArrowKind, Chart, ChartRow, LaneEnd};
 use crate::network::{ChannelKind, InFlight, Message};
 use crate::program::{Act, Ordinal};
 use carrousel_rank::Packet;
+use carrousel_rank::epoch::TransferKind;
 use std::collections::{BTreeSet, HashMap};
 
 /// Ranks that are drawn.
@@ -17,30 +20,45 @@ const LANES_MAX: usize = 16;
 /// Steps that are drawn: the last ones.
 const ROWS_MAX: usize = 200;
 
-/// Draws the steps that are kept; `deadlock` at the end, or else `diagnosis`.
-pub(super) fn chart(
-    names: &Names<'_>,
-    execution: &Execution,
-    keep: &[bool],
-    diagnosis: &Diagnosis,
-    deadlock: Option<&Deadlock>,
-) -> Chart {
-    let kept: Vec<&ExecutedStep> =
-        execution.steps.iter().zip(keep).filter(|(_, keep)| **keep).map(|(step, _)| step).collect();
+/// What stands at the end of a chart.
+pub(super) struct Ending<'a> {
+    /// The ranks that can never go on.
+    pub(super) deadlock: Option<&'a Deadlock>,
+    /// What is wrong, if it is something else.
+    pub(super) diagnosis: &'a Diagnosis,
+    /// Ranks that wait for late ones.
+    pub(super) late: &'a [Wait],
+}
+
+/// Draws the steps that are kept, and how they end.
+pub(super) fn chart(names: &Names<'_>, execution: &Execution, keep: &[bool], ending: &Ending<'_>) -> Chart {
+    let &Ending { deadlock, diagnosis, .. } = ending;
+    let kept: Vec<(usize, &ExecutedStep)> =
+        execution.steps.iter().enumerate().filter(|(at, _)| keep[*at]).collect();
     let skipped = kept.len().saturating_sub(ROWS_MAX);
     let drawn = &kept[skipped..];
     let stuck = deadlock.map_or(Vec::new(), Deadlock::ranks);
     let first = diagnosis.ranks.iter().copied().chain(stuck);
-    let acting = drawn.iter().map(|step| step.at);
-    let addressed = drawn.iter().flat_map(|step| &step.sent).map(|sent| execution.sent[*sent].channel.at);
+    let acting = drawn.iter().map(|(_, step)| step.at);
+    let addressed =
+        drawn.iter().flat_map(|(_, step)| &step.sent).map(|sent| execution.sent[*sent].channel.at);
     let (lanes, left_out) = lanes(first.chain(acting).chain(addressed));
-    let mut pen =
-        Pen { names, execution, keep, lanes: &lanes, arrows: HashMap::new(), chart: Chart::default() };
-    for (number, step) in drawn.iter().enumerate() {
-        pen.row((skipped + number) as u32 + 1, step);
+    let mut pen = Pen {
+        names,
+        execution,
+        keep,
+        lanes: &lanes,
+        arrows: HashMap::new(),
+        steps: Vec::new(),
+        chart: Chart::default(),
+    };
+    for (number, (at, step)) in drawn.iter().enumerate() {
+        pen.row((skipped + number) as u32 + 1, *at, step);
     }
-    pen.ends(diagnosis, deadlock);
+    pen.ends(ending);
     let mut chart = pen.chart;
+    let first = drawn.first().map_or(0, |(at, _)| *at);
+    chart.bars = bars(names, execution, &lanes, first, &pen.steps);
     chart.skipped = skipped as u32;
     chart.lanes = lanes.iter().map(|rank| u32::from(*rank)).collect();
     chart.left_out = left_out.iter().map(|rank| u32::from(*rank)).collect();
@@ -68,6 +86,8 @@ struct Pen<'a> {
     lanes: &'a [u16],
     /// The arrow of each item that was sent.
     arrows: HashMap<SentId, usize>,
+    /// The step of each row.
+    steps: Vec<usize>,
     chart: Chart,
 }
 
@@ -76,7 +96,8 @@ impl Pen<'_> {
         self.lanes.binary_search(&rank).ok()
     }
 
-    fn row(&mut self, number: u32, step: &ExecutedStep) {
+    /// Draws the step `at` as the one with this number.
+    fn row(&mut self, number: u32, at: usize, step: &ExecutedStep) {
         let Some(lane) = self.lane(step.at) else { return };
         let row = self.chart.rows.len();
         let arrives = step.landed.and_then(|landed| self.arrows.get(&landed).copied());
@@ -85,7 +106,9 @@ impl Pen<'_> {
         }
         let text = self.text(step, arrives.is_some());
         let sends: Vec<usize> = step.sent.iter().filter_map(|id| self.arrow(*id, row)).collect();
-        self.chart.rows.push(ChartRow { step: number, lane, text, arrives, sends, wrong: None });
+        self.steps.push(at);
+        let row = ChartRow { step: number, lane, text, arrives, sends, wrong: None, late: None };
+        self.chart.rows.push(row);
     }
 
     /// Begins the arrow of an item that is sent in `row`; `None` if its end is not drawn.
@@ -119,11 +142,19 @@ impl Pen<'_> {
                 ArrowKind::Data,
             ),
             InFlight::Transfer(moving) => {
-                (self.names.access(sent.channel.origin(), moving.access), ArrowKind::Data)
+                let origin = sent.channel.origin();
+                let kind = match self.names.kind_of_access(origin, moving.access) {
+                    Some(TransferKind::Put | TransferKind::Get | TransferKind::Accumulate) | None => {
+                        ArrowKind::Transfer
+                    }
+                    Some(_) => ArrowKind::Exchange,
+                };
+                (self.names.access(origin, moving.access), kind)
             }
-            InFlight::Moved(_) => ("complete".to_owned(), ArrowKind::Control),
+            InFlight::Moved(_) => ("complete".to_owned(), ArrowKind::Synchronization),
             InFlight::OfEpoch { .. } | InFlight::Granted(..) => {
-                (of_windows::packet_name(&sent.item).unwrap_or_default().to_owned(), ArrowKind::Control)
+                let name = of_windows::packet_name(&sent.item).unwrap_or_default();
+                (name.to_owned(), ArrowKind::Synchronization)
             }
             InFlight::Packet(packet, _) | InFlight::Notice(packet)
                 if sent.channel.context.is_collective() =>
@@ -207,7 +238,7 @@ impl Pen<'_> {
         }
     }
 
-    fn ends(&mut self, diagnosis: &Diagnosis, deadlock: Option<&Deadlock>) {
+    fn ends(&mut self, &Ending { deadlock, diagnosis, late }: &Ending<'_>) {
         for waiting in deadlock.map_or(&[][..], |deadlock| &deadlock.waiting) {
             if let Some(lane) = self.lane(waiting.rank) {
                 let statement = self.names.statement(waiting.rank, waiting.pc);
@@ -216,14 +247,35 @@ impl Pen<'_> {
                     Some(line) => format!("stuck at line {line}: {statement}"),
                     None => format!("stuck: {statement}"),
                 };
-                self.chart.ends.push(LaneEnd { lane, text });
+                self.chart.ends.push(LaneEnd { lane, text, late: None });
             }
+        }
+        for wait in late {
+            self.late(wait);
         }
         if deadlock.is_none()
             && !diagnosis.here.is_empty()
             && let Some(row) = self.chart.rows.last_mut()
         {
             row.wrong = Some(diagnosis.here.clone());
+        }
+    }
+
+    /// Writes who is late where the lane of the rank that waits ends, or else at its last call on the epoch.
+    fn late(&mut self, wait: &Wait) {
+        let Some(lane) = self.lane(wait.rank) else { return };
+        let words = Some(late::in_words(&wait.late));
+        if let Some(end) = self.chart.ends.iter_mut().find(|end| end.lane == lane) {
+            end.late = words;
+            return;
+        }
+        let call = self.names.step_of(wait.rank, wait.request);
+        let is_call = |step: &usize| {
+            let step = &self.execution.steps[*step];
+            step.at == wait.rank && step.pc.map(usize::from).is_some_and(|pc| Some(pc) == call)
+        };
+        if let Some(row) = self.steps.iter().rposition(is_call) {
+            self.chart.rows[row].late = words;
         }
     }
 }

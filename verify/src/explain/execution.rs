@@ -1,5 +1,6 @@
 //! A path taken apart: the effects of each action, found by comparing the states around it.
 
+use super::epochs::{Epoch, follow};
 use crate::action::Action;
 use crate::explore::Path;
 use crate::network::{Channel, ChannelKind, InFlight, Message, Reading};
@@ -19,6 +20,8 @@ pub(super) struct Execution {
     pub(super) steps: Vec<ExecutedStep>,
     /// All items that were ever in flight, in the order in which they were sent.
     pub(super) sent: Vec<Sent>,
+    /// All epochs of windows, in the order in which they were opened.
+    pub(super) epochs: Vec<Epoch>,
     /// The ordinals of the library's handles, of released requests, too.
     names: HashMap<(u16, Handle), Ordinal>,
     /// What ranks have started with values that only an execution has.
@@ -145,6 +148,7 @@ impl Execution {
         if let Some(landed) = landed {
             self.sent[landed].landed = Some(this);
         }
+        follow(&mut self.epochs, this, at, new);
         let brought = landed.and_then(|landed| self.sent[landed].message);
         let kept = new.arrived.iter().find(|message| !old.arrived.contains(message)).copied();
         let matched = matched(old, new, brought, kept);

@@ -3,19 +3,25 @@
 //! Begin reading at [`explain`]. A path is a sequence of states; what happened between two of them is found by
 //! comparing them (`execution`), named by the lines of the scenario (`names`), put into words (`narrator`) and into
 //! fields for programs (`fields`). The violation at its end is summed up with the rule that is broken (`diagnosis`;
-//! `stuck` for deadlocks). Of a long path only the causal past of the violation is kept (`past`).
+//! `stuck` for deadlocks), and with the ranks that others wait for in windows (`waits`, `late`). Of a long path only the
+//! causal past of the violation is kept (`past`). What is kept is drawn (`draw`), the epochs of windows beside it
+//! (`epochs`, `draw_epochs`).
 
 mod diagnosis;
 mod diagnosis_of_windows;
 mod draw;
+mod draw_epochs;
+mod epochs;
 mod execution;
 mod fields;
+mod late;
 mod names;
 mod narrator;
 mod of_windows;
 mod past;
 mod situation;
 mod stuck;
+mod waits;
 
 use crate::action::Action;
 use crate::chart::Chart;
@@ -27,7 +33,9 @@ use crate::violation::ViolationKind;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use diagnosis::Diagnosis;
+use draw::Ending;
 use execution::Execution;
+use late::Wait;
 use names::{Names, faults};
 use narrator::Narrator;
 use stuck::Deadlock;
@@ -64,6 +72,11 @@ pub fn explain<P: Protocol>(
         deadlock.as_ref().map_or(diagnosis.summary.clone(), |deadlock| deadlock.summary(&names));
 
     let last = path.steps.last().map(|(state, _)| state);
+    let late = late_waits(&names, path, deadlock.is_some());
+    if let (None, Some(meanwhile)) = (&deadlock, late::sentences(&names, &late)) {
+        summary.push(' ');
+        summary.push_str(&meanwhile);
+    }
     if let Some(flags) = last.and_then(|state| of_windows::ignored_flags(&names, job, state)) {
         summary.push(' ');
         summary.push_str(&flags);
@@ -89,8 +102,21 @@ pub fn explain<P: Protocol>(
     let narrator = Narrator { names: &names, execution: &execution };
     let told = execution.steps.iter().zip(&keep).filter(|(_, keep)| **keep);
     let steps = told.map(|(step, _)| narrator.step(step)).collect();
-    let chart = draw::chart(&names, &execution, &keep, &diagnosis, deadlock.as_ref());
+    let ending = Ending { deadlock: deadlock.as_ref(), diagnosis: &diagnosis, late: &late };
+    let chart = draw::chart(&names, &execution, &keep, &ending);
     Counterexample { summary, steps, chart }
+}
+
+/// The ranks that wait for late ones at the end of a path. A rank that has just gone a step does not wait yet.
+fn late_waits<P: Protocol>(names: &Names<'_>, path: &Path<P>, is_stuck: bool) -> Vec<Wait> {
+    let before = path.steps.len().checked_sub(2).and_then(|at| path.steps.get(at));
+    let last = match before {
+        Some((_, Some(Action::Step { rank, .. }))) if !is_stuck => Some(*rank),
+        _ => None,
+    };
+    let mut waits = path.steps.last().map_or(Vec::new(), |(state, _)| waits::late_waits(names, state));
+    waits.retain(|wait| Some(wait.rank) != last);
+    waits
 }
 
 /// One step from a state to the next, as it is reported.
@@ -117,5 +143,7 @@ pub(crate) fn picture<P: Protocol>(job: &Job, source: Option<&Scenario>, path: &
         Names::new(job, source, &execution.begun, faults(job, path.steps.last().map(|(state, _)| state)));
     let nothing = Diagnosis { summary: String::new(), here: String::new(), ranks: Vec::new() };
     let keep = vec![true; execution.steps.len()];
-    (!execution.steps.is_empty()).then(|| draw::chart(&names, &execution, &keep, &nothing, None))
+    let late = late_waits(&names, path, false);
+    let ending = Ending { deadlock: None, diagnosis: &nothing, late: &late };
+    (!execution.steps.is_empty()).then(|| draw::chart(&names, &execution, &keep, &ending))
 }

@@ -65,6 +65,11 @@ impl<'a> Names<'a> {
         Some(self.source?.windows.get(usize::from(window))?.name.as_str())
     }
 
+    /// Whether there is more than one window.
+    pub(super) fn has_several_windows(&self) -> bool {
+        self.job.windows.len() > 1
+    }
+
     /// The program of a rank.
     pub(super) fn program(&self, rank: u16) -> Option<&'a Program> {
         self.job.ranks.get(usize::from(rank)).map(|program| &**program)

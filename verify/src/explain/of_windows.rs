@@ -1,14 +1,13 @@
-//! The words for windows in explanations: accesses, what is in flight, and the reasons for which an epoch waits.
+//! The words for windows in explanations: calls, accesses, flags, and what is in flight.
 
 use super::execution::Sent;
-use super::names::{Names, list, ranks};
-use crate::grants;
+use super::names::{Names, list};
 use crate::network::{InFlight, Moving};
 use crate::program::{Act, Job, Ordinal, Start};
-use crate::state::{Proc, State};
+use crate::state::State;
 use carrousel_program::WindowLayout;
-use carrousel_rank::epoch::{Call, Flags, GrantWord, Mode, Packet};
-use carrousel_rank::{Protocol, RankId, WindowIndex};
+use carrousel_rank::epoch::{Call, Flags, GrantWord, Mode, Packet, TransferKind};
+use carrousel_rank::{Protocol, WindowIndex};
 
 impl Names<'_> {
     /// The call of a request on a window, and the window.
@@ -27,6 +26,11 @@ impl Names<'_> {
         self.program(rank)?.steps.iter().position(|step| step.act == Act::Access(access))
     }
 
+    /// What kind of access it is.
+    pub(super) fn kind_of_access(&self, rank: u16, access: u16) -> Option<TransferKind> {
+        Some(self.program(rank)?.accesses.get(usize::from(access))?.transfer.kind)
+    }
+
     /// `rank 0's put (line 5)`.
     pub(super) fn access_of(&self, rank: u16, access: u16) -> String {
         format!("rank {rank}'s {}", self.access(rank, access))
@@ -34,8 +38,7 @@ impl Names<'_> {
 
     /// `put (line 5)`.
     pub(super) fn access(&self, rank: u16, access: u16) -> String {
-        let of = |access: u16| self.program(rank)?.accesses.get(usize::from(access));
-        let kind = of(access).map_or("access", |access| access.transfer.kind.name());
+        let kind = self.kind_of_access(rank, access).map_or("access", |kind| kind.name());
         match self.step_of_access(rank, access).and_then(|pc| self.line(rank, pc)) {
             Some(line) if self.has_lines() => format!("{kind} (line {line})"),
             _ => format!("{kind} {access}"),
@@ -117,143 +120,4 @@ pub(super) fn in_flight(names: &Names<'_>, sent: &Sent) -> String {
         InFlight::Granted(GrantWord::Locks, _) => format!("the grant of rank {peer}'s lock"),
         _ => String::new(),
     }
-}
-
-/// Why an epoch's close, a flush, or an access with a request waits: `for rank 1 to expose its memory`, and the ranks that
-/// it waits for.
-pub(super) fn reason<P: Protocol>(
-    names: &Names<'_>,
-    state: &State<P>,
-    proc: &Proc<P>,
-    (rank, ordinal): (u16, Ordinal),
-) -> Option<(String, Vec<u16>)> {
-    let (window, call, only) = match names.start(rank, ordinal)? {
-        Start::Access(index) => {
-            let access = names.program(rank)?.accesses.get(usize::from(*index))?;
-            (access.window, None, Some(access.transfer.target))
-        }
-        _ => names.synchronization(rank, ordinal).map(|(window, call)| (window, Some(call), None))?,
-    };
-    let view = proc.rank.window(WindowIndex(u32::from(window)))?;
-    let name = names.window(window);
-    // Of all epochs that are closed and not complete, what they lack.
-    let (mut ungranted, mut undone, mut locks): (Vec<u16>, Vec<u16>, Vec<u16>) = Default::default();
-    let needs_no_close = matches!(call, None | Some(Call::FlushWithRequest(_) | Call::Flush(_)));
-    let is_closed = |is_closed: bool| is_closed || needs_no_close;
-    let is_meant = |target: RankId| only.is_none_or(|only| only == target);
-    for epoch in view.epochs().filter(|epoch| epoch.is_active() && is_closed(epoch.is_closed())) {
-        let list = if epoch.name().kind.locks() { &mut locks } else { &mut ungranted };
-        let ungranted = epoch.targets().filter(|it| !it.is_granted && is_meant(it.rank));
-        list.extend(ungranted.map(|it| it.rank.0 as u16));
-        undone.extend(epoch.origins().filter(|it| !it.is_done).map(|it| it.rank.0 as u16));
-    }
-    for list in [&mut ungranted, &mut undone, &mut locks] {
-        list.sort_unstable();
-        list.dedup();
-    }
-    let is_fence = matches!(call, Some(Call::Fence));
-    let (mut parts, mut waits_for) = (Vec::new(), Vec::new());
-    if is_fence {
-        let mut missing: Vec<u16> = ungranted.iter().chain(&undone).copied().collect();
-        missing.sort_unstable();
-        missing.dedup();
-        missing.retain(|other| *other != rank);
-        if !missing.is_empty() {
-            parts.push(format!("for {} to call fence on {name}", ranks(&missing)));
-        }
-        waits_for.extend(missing);
-    } else {
-        if !ungranted.is_empty() {
-            parts.push(format!("for {} to expose memory of {name} to it (post)", ranks(&ungranted)));
-        }
-        if !undone.is_empty() {
-            parts.push(format!("for {} to complete access to it in {name}", ranks(&undone)));
-        }
-        waits_for.extend(ungranted.into_iter().chain(undone));
-    }
-    for host in locks {
-        let holders = holders(state, window, host, rank);
-        parts.push(lock_of(&name, (rank, host), &holders));
-        waits_for.extend(holders);
-    }
-    if parts.is_empty() {
-        let deferred = view.deferred();
-        let text = match deferred {
-            0 => format!("for its epoch of {name}"),
-            _ => format!("for earlier epochs of {name}, behind which it is deferred"),
-        };
-        return Some((text, waits_for));
-    }
-    Some((parts.join(", and "), waits_for))
-}
-
-/// What the end of a blocking call waits for that opens an epoch, and the ranks that it waits for.
-pub(super) fn grants<P: Protocol>(
-    names: &Names<'_>,
-    state: &State<P>,
-    proc: &Proc<P>,
-    (rank, opening): (u16, Ordinal),
-) -> Option<(String, Vec<u16>)> {
-    let opening = names.program(rank)?.synchronization(opening)?;
-    let name = names.window(opening.window);
-    let missing: Vec<u16> = grants::missing(proc, opening, names.ranks()).collect();
-    if matches!(opening.call(), Call::Start(_)) {
-        return Some((format!("for {} to expose memory of {name} to it (post)", ranks(&missing)), missing));
-    }
-    // The lock of its own memory is the one that it has to wait for.
-    let own: Vec<u16> = missing.iter().copied().filter(|host| *host == rank).collect();
-    let hosts = if own.is_empty() { missing } else { own };
-    let (mut parts, mut waits_for) = (Vec::new(), Vec::new());
-    for host in hosts {
-        let holders = holders(state, opening.window, host, rank);
-        parts.push(lock_of(&name, (rank, host), &holders));
-        waits_for.extend(holders);
-    }
-    Some((parts.join(", and "), waits_for))
-}
-
-/// The rule by which the call of a request waits.
-pub(super) fn rule(names: &Names<'_>, rank: u16, request: Ordinal) -> &'static str {
-    let own = RankId(u32::from(rank));
-    match names.synchronization(rank, request).map(|(_, call)| call) {
-        Some(Call::Start(_)) => {
-            "MPI lets a start wait until each of its targets has posted, or return at once (MPI-4.1, 12.5.2)."
-        }
-        Some(Call::Lock { target, .. }) if target != own => {
-            "MPI lets a lock wait until it is granted, or return at once (MPI-4.1, 12.5.3)."
-        }
-        Some(Call::LockAll) if names.is_portable() => {
-            "MPI lets a lock_all wait until all ranks have granted it, or return at once (MPI-4.1, 12.5.3)."
-        }
-        Some(Call::Lock { .. } | Call::LockAll) => {
-            "A lock of a rank's own memory is held when its call returns, because the program may access that memory by \
-             itself from then on (MPI-4.1, 12.5.3)."
-        }
-        Some(Call::Complete) if names.is_portable() => {
-            "MPI lets a complete wait until each of its targets has posted (MPI-4.1, 12.5.2)."
-        }
-        _ => {
-            "The close of an epoch, and a flush, are complete when all operations are, so not before every target has \
-             granted the access; an exposure ends when every origin has completed its access, and a fence when every \
-             rank has called it (MPI-4.1, 12.5)."
-        }
-    }
-}
-
-/// `for the lock of rank 1 in window `w`, which rank 0 holds`.
-fn lock_of(window: &str, (rank, host): (u16, u16), holders: &[u16]) -> String {
-    let whose = if rank == host { "its own memory".to_owned() } else { format!("rank {host}") };
-    let verb = if holders.len() == 1 { "holds" } else { "hold" };
-    match holders {
-        [] => format!("for the lock of {whose} in {window}"),
-        some => format!("for the lock of {whose} in {window}, which {} {verb}", ranks(some)),
-    }
-}
-
-/// The other ranks that hold the lock of a rank's memory.
-fn holders<P: Protocol>(state: &State<P>, window: u16, host: u16, but: u16) -> Vec<u16> {
-    let Some(proc) = state.procs.get(usize::from(host)) else { return Vec::new() };
-    let Some(view) = proc.rank.window(WindowIndex(u32::from(window))) else { return Vec::new() };
-    let holders = view.lock().holders().map(|grant| grant.origin);
-    holders.filter(|origin| *origin != RankId(u32::from(but))).map(|origin| origin.0 as u16).collect()
 }

@@ -6,7 +6,7 @@ mod waiting;
 
 use super::execution::Execution;
 use super::names::{Names, bytes, ranks};
-use super::of_windows;
+use super::waits;
 use crate::cycle;
 use crate::explore::Path;
 use crate::network::Message;
@@ -196,7 +196,7 @@ fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
             ),
             None => "MPI lets a standard send of any size wait for its receive (MPI-4.1, 3.4).".to_owned(),
         },
-        Start::Synchronize(_) => of_windows::rule(names, waiting.rank, request).to_owned(),
+        Start::Synchronize(_) => waits::rule(names, waiting.rank, request).to_owned(),
         Start::Access(_) => {
             "An access with a request is complete only when its target has granted it: the lock of its epoch \
              (MPI-4.1, 12.3.5)."

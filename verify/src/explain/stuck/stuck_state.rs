@@ -1,6 +1,6 @@
 //! A state without successors: what each stuck rank waits for, and why that does not happen.
 
-use super::super::of_windows;
+use super::super::waits;
 use super::ahead::{Ahead, Missing, Wanted};
 use super::waiting::{Reason, Waiting};
 use crate::explain::execution::Execution;
@@ -93,11 +93,8 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                 vec![Reason::new(format!("forever: {why}"), "out of range")]
             }
             Act::AwaitGrants(opening) => {
-                let told = of_windows::grants(self.names, self.state, proc, (rank, *opening));
-                let (text, waits_for) = told.unwrap_or_else(|| ("for its epoch".to_owned(), Vec::new()));
                 request = Some(*opening);
-                edges.own.extend(waits_for.into_iter().filter(|other| !self.is_finished(*other)));
-                vec![Reason::new(text, "epoch")]
+                vec![self.for_epoch(rank, *opening, &mut edges)]
             }
             Act::Probe { sought: what, .. } => {
                 let looked_for = self.names.program(rank).and_then(|program| sought(program, proc, *what));
@@ -154,18 +151,20 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                 };
                 self.for_collective(rank, ordinal, &name, edges)
             }
-            Some(Start::Synchronize(_) | Start::Access(_)) => {
-                let told = self
-                    .proc(rank)
-                    .and_then(|proc| of_windows::reason(self.names, self.state, proc, (rank, ordinal)));
-                let (text, waits_for) = told.unwrap_or_else(|| ("for its epoch".to_owned(), Vec::new()));
-                edges.own.extend(waits_for.into_iter().filter(|other| !self.is_finished(*other)));
-                Reason::new(text, "epoch")
-            }
+            Some(Start::Synchronize(_) | Start::Access(_)) => self.for_epoch(rank, ordinal, edges),
             Some(Start::Later(_)) | None => Reason::new("for a request".to_owned(), "unknown"),
         };
         reason.shape.0 = self.names.step_of(rank, ordinal).and_then(|start| self.line(rank, start));
         reason
+    }
+
+    /// Why a call on the epochs of a window waits.
+    fn for_epoch(&self, rank: u16, ordinal: Ordinal, edges: &mut Edges) -> Reason {
+        let proc = self.proc(rank);
+        let told = proc.and_then(|proc| waits::reason(self.names, self.state, proc, (rank, ordinal)));
+        let Some(told) = told else { return Reason::new("for its epoch".to_owned(), "epoch") };
+        edges.own.extend(told.waits_for.into_iter().filter(|other| !self.is_finished(*other)));
+        Reason::new(told.text, "epoch")
     }
 
     /// Why a send waits; `its` is its request, if that has to be named.

@@ -1,0 +1,175 @@
+//! Which rank is late when another waits in an epoch: the patterns of nonblocking-rma-epochs III.
+//!
+//! An exploration has no clock, so the programs decide: a rank is late with a call that it has not reached when
+//! another waits for it.
+
+use super::names::{Names, ranks};
+use crate::network::{ChannelKind, InFlight};
+use crate::open_epochs::EpochForm;
+use crate::program::{Act, Ordinal};
+use crate::state::State;
+use carrousel_rank::epoch::{AllEpochRules, Call, Inefficiency, TargetView, Window};
+use carrousel_rank::{Protocol, RankId, WindowIndex};
+
+/// Sentences about ranks that wait for late ones, at most.
+const SENTENCES_MAX: usize = 3;
+
+/// Ranks that are late, all with the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Late {
+    /// With what.
+    pub(super) pattern: Inefficiency,
+    /// Which ranks, ascending.
+    pub(super) by: Vec<u16>,
+}
+
+/// Puts `more` to those that are late with the same.
+pub(super) fn add(all: &mut Vec<Late>, more: impl IntoIterator<Item = (Inefficiency, u16)>) {
+    for (pattern, by) in more {
+        match all.iter_mut().find(|late| late.pattern == pattern) {
+            Some(late) => {
+                let at = late.by.partition_point(|other| *other < by);
+                if late.by.get(at) != Some(&by) {
+                    late.by.insert(at, by);
+                }
+            }
+            None => all.push(Late { pattern, by: vec![by] }),
+        }
+    }
+}
+
+/// ` (Late Post)`: the patterns of some ranks, behind their names.
+pub(super) fn in_brackets(late: &[Late]) -> String {
+    let names: Vec<String> = late.iter().map(|late| late.pattern.to_string()).collect();
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
+}
+
+/// `Late Post of rank 1, Late Complete of ranks 2 and 3`.
+pub(super) fn in_words(late: &[Late]) -> String {
+    let each = late.iter().map(|late| format!("{} of {}", late.pattern, ranks(&late.by)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// What the ranks have called of a window so far.
+pub(super) struct Called<'a, P: Protocol> {
+    pub(super) names: &'a Names<'a>,
+    pub(super) state: &'a State<P>,
+    pub(super) window: u16,
+}
+
+impl<P: Protocol> Called<'_, P> {
+    /// Whether a target has not called what grants an origin its access with this number.
+    pub(super) fn post(&self, target: u16, origin: u16, access: u64) -> Option<(Inefficiency, u16)> {
+        let origin = RankId(u32::from(origin));
+        let exposes = |call: &Call<'_>| match call {
+            Call::Post(group) => group.contains(&origin),
+            Call::Fence => true,
+            _ => false,
+        };
+        let posted = self.calls(target).filter(exposes).count() as u64;
+        (posted < access).then_some((Inefficiency::LatePost, target))
+    }
+
+    /// Whether epochs of a rank are deferred.
+    pub(super) fn defers(&self, rank: u16) -> bool {
+        self.library(rank).is_some_and(|library| library.deferred() > 0)
+    }
+
+    fn library(&self, rank: u16) -> Option<&Window<AllEpochRules>> {
+        self.state.procs.get(usize::from(rank))?.rank.window(WindowIndex(u32::from(self.window)))
+    }
+
+    /// Whether an origin has not closed the access that an exposure of this number is for.
+    pub(super) fn complete(&self, origin: u16, target: u16, exposure: u64) -> Option<(Inefficiency, u16)> {
+        let is_late = !self.has_closed(origin, target, exposure);
+        is_late.then_some((Inefficiency::LateComplete, origin))
+    }
+
+    /// Whether a rank has not called the fence that another waits for, or has, and its data is on the way.
+    pub(super) fn fence(&self, rank: u16, waits: u16, exposure: u64) -> Option<(Inefficiency, u16)> {
+        match self.has_closed(rank, waits, exposure) {
+            false => Some((Inefficiency::WaitAtFence, rank)),
+            true if self.has_data(rank, waits, exposure) => Some((Inefficiency::EarlyFence, rank)),
+            true => None,
+        }
+    }
+
+    /// Whether data of an access is not at its target yet, or not back.
+    fn has_data(&self, origin: u16, target: u16, access: u64) -> bool {
+        let epochs = self.library(origin).into_iter().flat_map(|library| library.epochs());
+        let mut targets = epochs.flat_map(|epoch| epoch.targets());
+        let is_it = |it: &TargetView| (it.rank.0, it.access) == (u32::from(target), access);
+        let incomplete = targets.find(is_it).map_or(0, |target| target.incomplete as usize);
+        // Of these the data has come, and the origin does not know it.
+        let moved = self.state.network.iter().filter(|(channel, item)| {
+            let way = (channel.at, channel.peer, channel.kind);
+            matches!(item, InFlight::Moved(_)) && way == (origin, target, ChannelKind::Moved(self.window))
+        });
+        incomplete > moved.count()
+    }
+
+    /// Whether a rank holds the lock of a host and has not called what releases it.
+    pub(super) fn unlock(&self, holder: u16, host: u16) -> Option<(Inefficiency, u16)> {
+        let epochs = &self.state.procs.get(usize::from(holder))?.epochs;
+        let locks = |form| form == EpochForm::Lock(host) || form == EpochForm::LockAll;
+        let is_open = epochs.iter().any(|epoch| epoch.window == self.window && locks(epoch.form));
+        is_open.then_some((Inefficiency::LateUnlock, holder))
+    }
+
+    /// Whether an origin has closed its access to a target that has this number, from 1.
+    fn has_closed(&self, origin: u16, target: u16, access: u64) -> bool {
+        let target = RankId(u32::from(target));
+        // Is an access epoch open to this target? Is a fence epoch?
+        let (mut started, mut fenced, mut closed) = (false, false, 0);
+        for call in self.calls(origin) {
+            match call {
+                Call::Start(group) => started = group.contains(&target),
+                Call::Complete => closed += u64::from(std::mem::take(&mut started)),
+                Call::Fence => closed += u64::from(std::mem::replace(&mut fenced, true)),
+                _ => {}
+            }
+        }
+        closed >= access
+    }
+
+    /// The calls on the window's epochs that a rank has made, in order.
+    fn calls(&self, rank: u16) -> impl Iterator<Item = Call<'_>> {
+        let pc = self.state.procs.get(usize::from(rank)).map_or(0, |proc| usize::from(proc.pc));
+        let program = self.names.program(rank);
+        let steps = program.into_iter().flat_map(move |program| program.steps.iter().take(pc));
+        steps.filter_map(move |step| {
+            let Act::Start(ordinal) = step.act else { return None };
+            let made = program?.synchronization(ordinal).filter(|made| made.window == self.window)?;
+            Some(made.call())
+        })
+    }
+}
+
+/// A rank that waits in a window for ranks that are late.
+#[derive(Debug)]
+pub(super) struct Wait {
+    pub(super) rank: u16,
+    /// The step at which it waits.
+    pub(super) pc: usize,
+    /// The request of its call.
+    pub(super) request: Ordinal,
+    pub(super) late: Vec<Late>,
+}
+
+/// What ranks wait for that are not stuck: `Rank 0 waits at line 5 (...) meanwhile: Late Post of rank 1.`
+pub(super) fn sentences(names: &Names<'_>, waits: &[Wait]) -> Option<String> {
+    let mut said: Vec<(String, String, Vec<u16>)> = Vec::new();
+    for wait in waits {
+        let (place, late) = (names.place(wait.rank, wait.pc), in_words(&wait.late));
+        match said.iter_mut().find(|(other, by, _)| (other, by) == (&place, &late)) {
+            Some((_, _, waiting)) => waiting.push(wait.rank),
+            None => said.push((place, late, vec![wait.rank])),
+        }
+    }
+    let told = said.iter().take(SENTENCES_MAX).map(|(place, late, waiting)| {
+        let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+        format!("{} {verb} {place}: {late}", ranks(waiting))
+    });
+    let told = told.collect::<Vec<_>>().join("; ");
+    (!told.is_empty()).then(|| format!("Meanwhile {told}."))
+}

@@ -1,0 +1,246 @@
+//! Why calls on the epochs of windows wait, for whom, and by which rule.
+
+use super::late::{self, Called, Late, Wait};
+use super::names::{Names, ranks};
+use crate::grants;
+use crate::program::{Act, Ordinal, Start};
+use crate::state::{Proc, State};
+use carrousel_rank::epoch::{Call, EpochKind, Inefficiency};
+use carrousel_rank::{Protocol, RankId, WindowIndex};
+
+/// Why a call on the epochs of a window does not end.
+pub(super) struct Reason {
+    /// `for rank 1 to expose memory of window `w` to it (post)`.
+    pub(super) text: String,
+    /// The ranks that it waits for.
+    pub(super) waits_for: Vec<u16>,
+    /// Those that are late.
+    pub(super) late: Vec<Late>,
+}
+
+impl Reason {
+    fn new() -> Self {
+        Self { text: String::new(), waits_for: Vec::new(), late: Vec::new() }
+    }
+
+    /// One more thing that it waits for.
+    fn add(&mut self, text: &str, waits_for: impl IntoIterator<Item = u16>, late: Vec<Late>) {
+        let and = if self.text.is_empty() { "" } else { ", and " };
+        self.text.push_str(&format!("{and}{text}{}", late::in_brackets(&late)));
+        self.waits_for.extend(waits_for);
+        for Late { pattern, by } in late {
+            late::add(&mut self.late, by.into_iter().map(|by| (pattern, by)));
+        }
+    }
+}
+
+/// Some of the ranks that a call waits for, and those of them that are late.
+struct Missing {
+    ranks: Vec<u16>,
+    late: Vec<Late>,
+}
+
+impl Missing {
+    const fn new() -> Self {
+        Self { ranks: Vec::new(), late: Vec::new() }
+    }
+
+    fn add(&mut self, rank: RankId, late: Option<(Inefficiency, u16)>) {
+        let rank = rank.0 as u16;
+        if let Err(at) = self.ranks.binary_search(&rank) {
+            self.ranks.insert(at, rank);
+        }
+        late::add(&mut self.late, late);
+    }
+}
+
+/// Why an epoch's close, a flush, an access with a request, or the end of a blocking call that opens an epoch waits; `None`
+/// for another request.
+pub(super) fn reason<P: Protocol>(
+    names: &Names<'_>,
+    state: &State<P>,
+    proc: &Proc<P>,
+    (rank, ordinal): (u16, Ordinal),
+) -> Option<Reason> {
+    let (window, call, only) = match names.start(rank, ordinal)? {
+        Start::Access(index) => {
+            let access = names.program(rank)?.accesses.get(usize::from(*index))?;
+            (access.window, None, Some(access.transfer.target))
+        }
+        _ => names.synchronization(rank, ordinal).map(|(window, call)| (window, Some(call), None))?,
+    };
+    if call.is_some_and(|call| call.only_opens()) {
+        return grants(names, state, proc, (rank, ordinal));
+    }
+    let view = proc.rank.window(WindowIndex(u32::from(window)))?;
+    let (name, called) = (names.window(window), Called { names, state, window });
+    // Of all epochs that are closed and not complete, what they lack.
+    let [mut posts, mut deferred, mut ends, mut fences] = [const { Missing::new() }; 4];
+    let mut locks: Vec<u16> = Vec::new();
+    let needs_no_close = matches!(call, None | Some(Call::FlushWithRequest(_) | Call::Flush(_)));
+    let is_closed = |is_closed: bool| is_closed || needs_no_close;
+    let is_meant = |target: RankId| only.is_none_or(|only| only == target);
+    for epoch in view.epochs().filter(|epoch| epoch.is_active() && is_closed(epoch.is_closed())) {
+        let kind = epoch.name().kind;
+        for target in epoch.targets().filter(|it| !it.is_granted && is_meant(it.rank)) {
+            let other = target.rank.0 as u16;
+            match kind {
+                EpochKind::Fence if other == rank => {}
+                EpochKind::Fence => fences.add(target.rank, called.fence(other, rank, target.access)),
+                kind if kind.locks() => locks.push(other),
+                _ => match called.post(other, rank, target.access) {
+                    None if called.defers(other) => deferred.add(target.rank, None),
+                    late => posts.add(target.rank, late),
+                },
+            }
+        }
+        for origin in epoch.origins().filter(|origin| !origin.is_done) {
+            let other = origin.rank.0 as u16;
+            match kind {
+                EpochKind::Fence if other == rank => {}
+                EpochKind::Fence => fences.add(origin.rank, called.fence(other, rank, origin.exposure)),
+                _ => ends.add(origin.rank, called.complete(other, rank, origin.exposure)),
+            }
+        }
+    }
+    locks.sort_unstable();
+    locks.dedup();
+    let mut reason = Reason::new();
+    let mut wait = |missing: Missing, why: &str| {
+        if !missing.ranks.is_empty() {
+            reason.add(&format!("for {} to {why}", ranks(&missing.ranks)), missing.ranks, missing.late);
+        }
+    };
+    wait(fences, &format!("call fence on {name}"));
+    wait(posts, &format!("expose memory of {name} to it with post"));
+    wait(deferred, &format!("expose memory of {name} to it, which is deferred behind earlier epochs there"));
+    wait(ends, &format!("complete access to it in {name}"));
+    locks.into_iter().for_each(|host| add_lock(&mut reason, &called, (rank, host)));
+    if reason.text.is_empty() {
+        let text = match view.deferred() {
+            0 => format!("for its epoch of {name}"),
+            _ => format!("for earlier epochs of {name}, behind which it is deferred"),
+        };
+        reason.add(&text, [], Vec::new());
+    }
+    Some(reason)
+}
+
+/// What the end of a blocking call waits for that opens an epoch.
+fn grants<P: Protocol>(
+    names: &Names<'_>,
+    state: &State<P>,
+    proc: &Proc<P>,
+    (rank, opening): (u16, Ordinal),
+) -> Option<Reason> {
+    let opening = names.program(rank)?.synchronization(opening)?;
+    let window = opening.window;
+    let called = Called { names, state, window };
+    let missing: Vec<u16> = grants::missing(proc, opening, names.ranks()).collect();
+    let mut reason = Reason::new();
+    if matches!(opening.call(), Call::Start(_)) {
+        let view = proc.rank.window(WindowIndex(u32::from(window)))?;
+        let started =
+            view.epochs().filter(|epoch| epoch.name().kind == EpochKind::Access && !epoch.is_closed());
+        let targets = started.flat_map(|epoch| epoch.targets()).filter(|target| !target.is_granted);
+        let mut late = Vec::new();
+        late::add(
+            &mut late,
+            targets.filter_map(|target| called.post(target.rank.0 as u16, rank, target.access)),
+        );
+        let why =
+            format!("for {} to expose memory of {} to it with post", ranks(&missing), names.window(window));
+        reason.add(&why, missing, late);
+        return Some(reason);
+    }
+    // The lock of its own memory is the one that it has to wait for.
+    let own: Vec<u16> = missing.iter().copied().filter(|host| *host == rank).collect();
+    let hosts = if own.is_empty() { missing } else { own };
+    hosts.into_iter().for_each(|host| add_lock(&mut reason, &called, (rank, host)));
+    Some(reason)
+}
+
+/// A rank waits for the lock of a host, too.
+fn add_lock<P: Protocol>(reason: &mut Reason, called: &Called<'_, P>, (rank, host): (u16, u16)) {
+    let holders = holders(called.state, called.window, host, rank);
+    let mut late = Vec::new();
+    late::add(&mut late, holders.iter().filter_map(|holder| called.unlock(*holder, host)));
+    reason.add(&lock_of(&called.names.window(called.window), (rank, host), &holders), holders, late);
+}
+
+/// The ranks that wait in windows for others that are late.
+pub(super) fn late_waits<P: Protocol>(names: &Names<'_>, state: &State<P>) -> Vec<Wait> {
+    state.ranks().filter_map(|(rank, proc)| late_wait(names, state, rank, proc)).collect()
+}
+
+fn late_wait<P: Protocol>(names: &Names<'_>, state: &State<P>, rank: u16, proc: &Proc<P>) -> Option<Wait> {
+    let pc = usize::from(proc.pc);
+    let (is_opening, requests) = match names.act(rank, pc)? {
+        Act::Wait(requests) => (false, &requests[..]),
+        Act::AwaitGrants(opening) => (true, std::slice::from_ref(opening)),
+        _ => return None,
+    };
+    let mut wait: Option<Wait> = None;
+    for request in requests.iter().copied() {
+        let Some(call) = names.program(rank)?.synchronization(request) else { continue };
+        let is_over = match is_opening {
+            // Otherwise it returns at once.
+            true => !names.is_portable() && !grants::lacks_own_lock(proc, call),
+            false => proc.is_over(request),
+        };
+        if is_over {
+            continue;
+        }
+        for Late { pattern, by } in reason(names, state, proc, (rank, request))?.late {
+            let wait = wait.get_or_insert_with(|| Wait { rank, pc, request, late: Vec::new() });
+            late::add(&mut wait.late, by.into_iter().map(|by| (pattern, by)));
+        }
+    }
+    wait
+}
+
+/// The rule by which the call of a request waits.
+pub(super) fn rule(names: &Names<'_>, rank: u16, request: Ordinal) -> &'static str {
+    let own = RankId(u32::from(rank));
+    match names.synchronization(rank, request).map(|(_, call)| call) {
+        Some(Call::Start(_)) => {
+            "MPI lets a start wait until each of its targets has posted, or return at once (MPI-4.1, 12.5.2)."
+        }
+        Some(Call::Lock { target, .. }) if target != own => {
+            "MPI lets a lock wait until it is granted, or return at once (MPI-4.1, 12.5.3)."
+        }
+        Some(Call::LockAll) if names.is_portable() => {
+            "MPI lets a lock_all wait until all ranks have granted it, or return at once (MPI-4.1, 12.5.3)."
+        }
+        Some(Call::Lock { .. } | Call::LockAll) => {
+            "A lock of a rank's own memory is held when its call returns, because the program may access that memory by \
+             itself from then on (MPI-4.1, 12.5.3)."
+        }
+        Some(Call::Complete) if names.is_portable() => {
+            "MPI lets a complete wait until each of its targets has posted (MPI-4.1, 12.5.2)."
+        }
+        _ => {
+            "The close of an epoch, and a flush, are complete when all operations are, so not before every target has \
+             granted the access; an exposure ends when every origin has completed its access, and a fence when every \
+             rank has called it (MPI-4.1, 12.5)."
+        }
+    }
+}
+
+/// `for the lock of rank 1 in window `w`, which rank 0 holds`.
+fn lock_of(window: &str, (rank, host): (u16, u16), holders: &[u16]) -> String {
+    let whose = if rank == host { "its own memory".to_owned() } else { format!("rank {host}") };
+    let verb = if holders.len() == 1 { "holds" } else { "hold" };
+    match holders {
+        [] => format!("for the lock of {whose} in {window}"),
+        some => format!("for the lock of {whose} in {window}, which {} {verb}", ranks(some)),
+    }
+}
+
+/// The other ranks that hold the lock of a rank's memory.
+fn holders<P: Protocol>(state: &State<P>, window: u16, host: u16, but: u16) -> Vec<u16> {
+    let Some(proc) = state.procs.get(usize::from(host)) else { return Vec::new() };
+    let Some(view) = proc.rank.window(WindowIndex(u32::from(window))) else { return Vec::new() };
+    let holders = view.lock().holders().map(|grant| grant.origin);
+    holders.filter(|origin| *origin != RankId(u32::from(but))).map(|origin| origin.0 as u16).collect()
+}
