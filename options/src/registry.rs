@@ -1,6 +1,7 @@
 //! The registry: for each option its name, the kind and range of its values, its default and its purpose.
 
 use crate::value::{parse_size, parse_time};
+use carrousel_rank::epoch::Staging;
 use carrousel_rank::{Options, Speculation};
 use carrousel_scenario::{OptionKind, OptionSetting, OptionSpec, OptionValue, Vocabulary, units};
 
@@ -58,7 +59,7 @@ pub(crate) fn speculation(word: &str) -> Speculation {
 }
 
 /// All options: first those of the protocols, which simulation and proof know too.
-pub const OPTIONS: [OptionEntry; 23] = [
+pub const OPTIONS: [OptionEntry; 25] = [
     OptionEntry {
         name: "eager_threshold",
         kind: ValueKind::Size,
@@ -84,6 +85,19 @@ pub const OPTIONS: [OptionEntry; 23] = [
         kind: ValueKind::Integer(0, u16::MAX as i64),
         doc: "the most announced receives outstanding towards one peer",
         default: || OptionValue::Integer(Options::default().rtr_limit.into()),
+    },
+    OptionEntry {
+        name: "accumulate_eager",
+        kind: ValueKind::Size,
+        doc: "the largest operand of an accumulate to another node that travels with its packet; a larger one waits for a \
+              buffer at its target",
+        default: || OptionValue::Size(Staging::default().threshold),
+    },
+    OptionEntry {
+        name: "accumulate_buffers",
+        kind: ValueKind::Integer(1, u16::MAX as i64),
+        doc: "buffers of a rank, for each window, for large operands of accumulates that are on their way to it",
+        default: || OptionValue::Integer(Staging::default().buffers.into()),
     },
     OptionEntry {
         name: "shm_ring",

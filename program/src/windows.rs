@@ -2,8 +2,8 @@
 
 use crate::operation::{Buffer, Part};
 use carrousel_rank::RankId;
-use carrousel_rank::epoch::{AccumulateOp, Blocks, Call, Flags, Flush, Mode, TransferKind};
-use carrousel_scenario::{Assertions, BufferId, Combine, Op, OptionValue, Scenario, WindowId};
+use carrousel_rank::epoch::{AccumulateOp, Blocks, Call, Flags, Flush, Mode, Staging, TransferKind};
+use carrousel_scenario::{Assertions, BufferId, Combine, Op, OptionSetting, OptionValue, Scenario, WindowId};
 
 /// An operation of the program on a window's memory at some rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -165,10 +165,13 @@ pub struct WindowLayout {
     pub len: u64,
     /// Which of its epochs need not wait for each other.
     pub flags: Flags,
+    /// How large accumulates reach their target.
+    pub staging: Staging,
 }
 
 /// The windows of a scenario, by [`WindowId`].
 pub fn windows(scenario: &Scenario) -> Vec<WindowLayout> {
+    let staging = staging(&scenario.options);
     let layout = |(at, window): (usize, &carrousel_scenario::Window)| {
         let mut flags = Flags::default();
         for option in &scenario.options {
@@ -182,7 +185,39 @@ pub fn windows(scenario: &Scenario) -> Vec<WindowLayout> {
                 }
             }
         }
-        WindowLayout { len: window.size, flags }
+        WindowLayout { len: window.size, flags, staging }
     };
     scenario.windows.iter().enumerate().map(layout).collect()
+}
+
+/// How the windows of a job stage large accumulates, as its options say. A number beyond its range becomes the largest
+/// allowed: the registry of options reports it.
+pub fn staging(options: &[OptionSetting]) -> Staging {
+    let of_engine = options.iter().filter(|option| option.window.is_none());
+    of_engine.fold(Staging::default(), |staging, option| match (&*option.name, &option.value) {
+        ("accumulate_eager", OptionValue::Size(bytes)) => Staging { threshold: *bytes, ..staging },
+        ("accumulate_buffers", OptionValue::Integer(number)) => {
+            Staging { buffers: u16::try_from(*number).unwrap_or(u16::MAX), ..staging }
+        }
+        _ => staging,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn staging_is_as_the_options_say() {
+        let of = |text: &str| {
+            let scenario = carrousel_scenario::load("x.scn", text.as_bytes()).expect("it is a scenario");
+            windows(&scenario)[0].staging
+        };
+        assert_eq!(of("ranks 1\nwindow w 8\n"), Staging::default());
+        let options = "option accumulate_buffers 70000\noption accumulate_eager 8\n";
+        assert_eq!(
+            of(&format!("ranks 1\nwindow w 8\n{options}")),
+            Staging { threshold: 8, buffers: u16::MAX }
+        );
+    }
 }

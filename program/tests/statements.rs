@@ -1,6 +1,6 @@
 //! Every statement of the language that has a meaning, and the calls that it leads to.
 
-use carrousel_program::epoch::{AccumulateOp, Blocks, Flags};
+use carrousel_program::epoch::{AccumulateOp, Blocks, Flags, Staging};
 use carrousel_program::{
     Access, Action, Aspects, Buffer, BufferId, Call, Kind, Memory, OwnAccess, Part, Program, ProgramError,
     RankId, Received, RequestId, Source, WindowId, WindowLayout, aspects, check_no_windows, mpi, programs,
@@ -397,7 +397,9 @@ fn a_window_has_the_flags_that_are_set() {
     let text = "ranks 2\nwindow v 8\nwindow w 64\noption w.access_after_exposure on\noption w.exposure_after_access off\n";
     let scenario = load("test.scn", text.as_bytes()).expect("it is right");
     let flags = Flags { access_after_exposure: true, ..Flags::default() };
-    let expected = [WindowLayout { len: 8, flags: Flags::default() }, WindowLayout { len: 64, flags }];
+    let staging = Staging::default();
+    let expected =
+        [WindowLayout { len: 8, flags: Flags::default(), staging }, WindowLayout { len: 64, flags, staging }];
     assert_eq!(windows(&scenario), expected);
 }
 

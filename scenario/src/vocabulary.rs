@@ -63,7 +63,8 @@ impl Vocabulary {
     }
 }
 
-/// The options that every engine has: the four of its message protocol, and the four reorder flags of a window.
+/// The options that every engine has: the four of its message protocol, the two of large accumulates, and the four reorder
+/// flags of a window.
 impl Default for Vocabulary {
     fn default() -> Self {
         let flag = |name| OptionSpec::new(name, OptionKind::OnOff);
@@ -73,6 +74,8 @@ impl Default for Vocabulary {
                 OptionSpec::new("eager_window", OptionKind::Size),
                 OptionSpec::choice("speculation", &["off", "always", "adaptive"]),
                 OptionSpec::new("rtr_limit", OptionKind::Integer),
+                OptionSpec::new("accumulate_eager", OptionKind::Size),
+                OptionSpec::new("accumulate_buffers", OptionKind::Integer),
             ],
             window: vec![
                 flag("access_after_access"),

@@ -350,7 +350,7 @@ fn windows_are_declared_once_and_have_a_size() {
 fn options_are_of_the_vocabulary() {
     check_declaration(
         "option eager_treshold 5",
-        "8: unknown option `eager_treshold`, expected one of `eager_threshold`, `eager_window`, `speculation`, `rtr_limit`",
+        "8: unknown option `eager_treshold`, expected one of `eager_threshold`, `eager_window`, `speculation`, `rtr_limit`, `accumulate_eager`, `accumulate_buffers`",
     );
     check_declaration(
         "option v.access_after_access on",

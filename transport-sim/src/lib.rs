@@ -14,10 +14,11 @@
 //! a protocol posts one, is a read of 8 bytes, and costs as much. *Links*: transfers larger than a packet share the
 //! sender's and the receiver's link equally. *Windows*: puts and gets between nodes are moved by cards. Within a node the
 //! origin copies, when its schedule says so ([`Copies`]). What is atomic is carried out by the target's CPU, or within a
-//! node by the origin's. The call of a large transfer waits for a grant that is on its way (`Patience`), but no longer.
+//! node by the origin's. A large operand of an accumulate to another node waits for a buffer there, which the target's CPU
+//! has to give. The call of a large transfer waits for a grant that is on its way (`Patience`), but no longer.
 //! **Not modelled.** Memory registration, switches and their contention, limits of a card's queues,
-//! copies of messages by the CPU within a node (an engine does them), several threads on one core, the staging of large
-//! accumulates, locks in a node's shared memory.
+//! copies of messages by the CPU within a node (an engine does them), several threads on one core,
+//! locks in a node's shared memory.
 //! **Entry point.** [`simulate`], [`simulate_tasks`]; begin reading at `world`.
 //!
 //! ```
@@ -70,15 +71,16 @@ pub use window_data::{Fetched, Operand, SharedMemory, WindowMemory};
 
 pub use carrousel_rank::epoch::Inefficiency;
 
-use carrousel_program::{check_no_windows, programs, windows};
-use carrousel_rank::epoch::Flags;
-use carrousel_rank::{Mirror, Options, Published};
+use carrousel_program::{check_no_windows, programs, staging, windows};
+use carrousel_rank::epoch::{Flags, Neighbours, Staging, WindowSetup};
+use carrousel_rank::{Mirror, Options, Published, RankId};
 use carrousel_scenario::{OptionSetting, Scenario};
 use config::Classical;
 use mailbox::Mailbox;
 use process::{Driver, Process};
 use script::Script;
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use task::Task;
@@ -101,7 +103,8 @@ pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError
     let are_used = check_no_windows(scenario).is_err();
     let windows = if are_used { windows(scenario) } else { Vec::new() };
     let windows: Vec<Flags> = windows.into_iter().map(|window| window.flags).collect();
-    let job = Place { ranks: scenario.ranks, nodes: &scenario.nodes, windows: &windows };
+    let staging = staging(&scenario.options);
+    let job = Place { ranks: scenario.ranks, nodes: &scenario.nodes, windows: &windows, staging };
     match config.protocol {
         Protocol::Published => world::<Published>(job, &options, config, driver).run(Some(scenario), title),
         Protocol::Mirror => world::<Mirror>(job, &options, config, driver).run(Some(scenario), title),
@@ -152,7 +155,7 @@ pub fn simulate_tasks(
         let future = start(Port(Rc::clone(&mailbox)));
         Driver::Task(Box::new(Task::new(me, mailbox, future)))
     };
-    let place = Place { ranks, nodes: &job.nodes, windows: &[] };
+    let place = Place { ranks, nodes: &job.nodes, windows: &[], staging: staging(&job.options) };
     match config.protocol {
         Protocol::Published => world::<Published>(place, &options, config, driver).run(None, &job.title),
         Protocol::Mirror => world::<Mirror>(place, &options, config, driver).run(None, &job.title),
@@ -170,6 +173,8 @@ struct Place<'a> {
     nodes: &'a [u32],
     /// The flags of each window that there is from the beginning.
     windows: &'a [Flags],
+    /// How they stage large accumulates.
+    staging: Staging,
 }
 
 /// The ranks of a job before they begin.
@@ -179,10 +184,18 @@ fn world<'a, P: carrousel_rank::Protocol>(
     config: &'a Config,
     mut driver: impl FnMut(u32) -> Driver,
 ) -> World<'a, P> {
-    let process = |me| {
-        let mut process = Process::new(me, place.ranks, options, config, driver(me));
+    let mut nodes: BTreeMap<u32, Vec<RankId>> = BTreeMap::new();
+    for (rank, node) in (0..).map(RankId).zip(place.nodes) {
+        nodes.entry(*node).or_default().push(rank);
+    }
+    let nodes: BTreeMap<u32, Neighbours> =
+        nodes.into_iter().map(|(node, ranks)| (node, ranks.into_iter().collect())).collect();
+    let process = |me: u32| {
+        let neighbours = nodes[&place.nodes[me as usize]].clone();
+        let setup = WindowSetup { staging: place.staging, neighbours, ..WindowSetup::default() };
+        let mut process = Process::new(me, place.ranks, (options, setup), config, driver(me));
         for flags in place.windows {
-            process.rank.create_window(*flags);
+            process.create_window(*flags);
         }
         process
     };

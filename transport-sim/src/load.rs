@@ -13,6 +13,15 @@ pub(crate) enum Owner {
     Window(WindowIndex, OperationId),
 }
 
+/// What an operation brings that the target's processor carries out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accumulation {
+    pub(crate) kind: TransferKind,
+    pub(crate) len: u64,
+    /// It is in a staging buffer of the target.
+    pub(crate) is_staged: bool,
+}
+
 /// A load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Load {
@@ -31,10 +40,11 @@ pub(crate) enum Load {
     OfWindow { window: WindowIndex, packet: epoch::Packet },
     /// A grant word, which the card writes into the origin's memory.
     Grant { window: WindowIndex, word: GrantWord, value: u64 },
-    /// The operand of an operation that the target's processor carries out: one executor of all that is atomic.
-    Apply { window: WindowIndex, operation: OperationId, kind: TransferKind, len: u64 },
+    /// The operand of an operation that the target's processor carries out: one executor of all that is atomic. A staged one
+    /// is written into a buffer there, with its notice behind it.
+    Apply { window: WindowIndex, operation: OperationId, accumulation: Accumulation },
     /// Its result, or that it is done.
-    Applied { window: WindowIndex, operation: OperationId, kind: TransferKind, len: u64 },
+    Applied { window: WindowIndex, operation: OperationId, accumulation: Accumulation },
 }
 
 impl Load {
@@ -61,9 +71,11 @@ impl Load {
             Self::ReadData { owner: Owner::Window(..), .. } => "GET",
             Self::OfWindow { packet, .. } => packet.name(),
             Self::Grant { .. } => "GRANT",
-            Self::Apply { kind: TransferKind::FetchAndOp, .. } => "FETCH_OP",
-            Self::Apply { kind: TransferKind::CompareAndSwap, .. } => "CAS",
-            Self::Apply { .. } => "ACC",
+            Self::Apply { accumulation, .. } => match accumulation.kind {
+                TransferKind::FetchAndOp => "FETCH_OP",
+                TransferKind::CompareAndSwap => "CAS",
+                _ => "ACC",
+            },
             Self::Applied { .. } => "RESULT",
         }
     }
@@ -72,10 +84,11 @@ impl Load {
     pub(crate) fn data(&self) -> u64 {
         match self {
             Self::Packet { data, .. } => *data,
-            Self::Write { len, .. } | Self::ReadData { len, .. } | Self::Apply { len, .. } => *len,
-            Self::Applied { kind, len, .. } => {
-                if kind.reads() {
-                    *len
+            Self::Write { len, .. } | Self::ReadData { len, .. } => *len,
+            Self::Apply { accumulation, .. } => accumulation.len,
+            Self::Applied { accumulation, .. } => {
+                if accumulation.kind.reads() {
+                    accumulation.len
                 } else {
                     0
                 }
@@ -88,7 +101,7 @@ impl Load {
     pub(crate) fn fetches(&self) -> bool {
         match self {
             Self::ReadRequest { .. } => true,
-            Self::Apply { kind, .. } => kind.reads(),
+            Self::Apply { accumulation, .. } => accumulation.kind.reads(),
             _ => false,
         }
     }
@@ -97,7 +110,7 @@ impl Load {
     pub(crate) fn brings_back(&self) -> bool {
         match self {
             Self::ReadData { .. } => true,
-            Self::Applied { kind, .. } => kind.reads(),
+            Self::Applied { accumulation, .. } => accumulation.kind.reads(),
             _ => false,
         }
     }

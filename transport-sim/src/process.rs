@@ -8,6 +8,7 @@ use crate::report::Statement;
 use crate::script::Script;
 use crate::task::Task;
 use crate::windows::{Arrival, WindowSide};
+use carrousel_rank::epoch::{Flags, WindowSetup};
 use carrousel_rank::{
     Call, Called, Communicator, Handle, Job, Members, Options, Pattern, Protocol, Rank, RankId, Source,
     UsageError, WindowIndex, WindowWork, Work,
@@ -93,6 +94,8 @@ pub(crate) struct Process<P: Protocol> {
     pub(crate) inbox: VecDeque<Arrival>,
     /// What its windows have under way.
     pub(crate) windows: WindowSide,
+    /// How its windows are made, flags apart.
+    setup: WindowSetup,
     me: u32,
     /// Whether statements are recorded; otherwise only the present one is known.
     records: bool,
@@ -115,7 +118,13 @@ pub(crate) struct Process<P: Protocol> {
 }
 
 impl<P: Protocol> Process<P> {
-    pub(crate) fn new(me: u32, ranks: u32, options: &Options, config: &Config, driver: Driver) -> Self {
+    pub(crate) fn new(
+        me: u32,
+        ranks: u32,
+        (options, setup): (&Options, WindowSetup),
+        config: &Config,
+        driver: Driver,
+    ) -> Self {
         let (data, steps) = match &driver {
             Driver::Script(script) => (None, script.program().len()),
             Driver::Task(_) => (Some(Box::default()), 0),
@@ -130,6 +139,7 @@ impl<P: Protocol> Process<P> {
             performed: 0,
             inbox: VecDeque::new(),
             windows: WindowSide::new(config),
+            setup,
             me,
             records: config.statements,
             times: Vec::with_capacity(steps),
@@ -143,6 +153,11 @@ impl<P: Protocol> Process<P> {
             probes: None,
             slots: Vec::new(),
         }
+    }
+
+    /// Makes the next window.
+    pub(crate) fn create_window(&mut self, flags: Flags) {
+        self.rank.create_window(WindowSetup { flags, ..self.setup.clone() });
     }
 
     /// The line of the statement that is being executed.
@@ -210,7 +225,7 @@ impl<P: Protocol> Process<P> {
             Action::Requests => {}
             Action::Probe(pattern) => self.probes = Some(*pattern),
             Action::Create(flags) => {
-                self.rank.create_window(*flags);
+                self.create_window(*flags);
                 self.phase = Phase::Computed;
             }
             Action::Window(call) => match &self.driver {

@@ -1,7 +1,7 @@
 //! What epochs ask for, carried out: by the card, by a processor, or in the memory of a task.
 
 use crate::error::SimError;
-use crate::load::{Load, Owner};
+use crate::load::{Accumulation, Load, Owner};
 use crate::windows::Arrival;
 use crate::world::{World, copy_ns};
 use carrousel_rank::epoch::{self, GrantWord, OperationId, Order, TransferKind};
@@ -17,7 +17,7 @@ impl<P: Protocol> World<'_, P> {
     /// Whether work is to be carried out now; else the schedule has it.
     pub(crate) fn admits(&mut self, rank: u32, window: WindowIndex, work: WindowWork) -> bool {
         match work {
-            WindowWork::Transfer { operation, epoch, transfer } => {
+            WindowWork::Transfer { operation, epoch, transfer, .. } => {
                 let place = (self.place(rank, transfer.target), transfer.target.0 == rank);
                 let process = &mut self.processes[rank as usize];
                 let epochs = process.rank.window(window).into_iter().flat_map(|window| window.epochs());
@@ -34,11 +34,15 @@ impl<P: Protocol> World<'_, P> {
     /// The processor time of work.
     pub(crate) fn cost_of(&self, rank: u32, work: &WindowWork) -> u64 {
         match *work {
-            WindowWork::Transfer { transfer: epoch::Transfer { target, kind, place, .. }, .. } => {
+            WindowWork::Transfer {
+                transfer: epoch::Transfer { target, kind, place, .. }, is_staged, ..
+            } => {
                 let len = place.bytes();
                 match (self.place(rank, target), kind) {
                     (Place::Node, _) => self.network.copy_within_node_ns(len),
                     (Place::Remote, TransferKind::Put | TransferKind::Get) => self.cpu.post_ns,
+                    // The card writes it from where it is.
+                    (Place::Remote, _) if is_staged => self.cpu.post_ns,
                     (Place::Remote, _) => self.cpu.post_ns + copy_ns(&self.cpu, len),
                 }
             }
@@ -56,7 +60,7 @@ impl<P: Protocol> World<'_, P> {
     ) -> Result<(), SimError> {
         let now = self.queue.now();
         match work {
-            WindowWork::Transfer { operation, transfer, .. } => {
+            WindowWork::Transfer { operation, transfer, is_staged, .. } => {
                 let epoch::Transfer { target, kind, place, .. } = transfer;
                 let len = place.bytes();
                 if self.place(rank, target) == Place::Node {
@@ -70,7 +74,10 @@ impl<P: Protocol> World<'_, P> {
                 let load = match kind {
                     TransferKind::Put => Load::Write { owner, len },
                     TransferKind::Get => Load::ReadRequest { owner, len, notice: None },
-                    _ => Load::Apply { window, operation, kind, len },
+                    _ => {
+                        let accumulation = Accumulation { kind, len, is_staged };
+                        Load::Apply { window, operation, accumulation }
+                    }
                 };
                 self.processes[rank as usize].windows.posted();
                 self.network.post(rank, target.0, load, &mut self.queue);
@@ -116,8 +123,8 @@ impl<P: Protocol> World<'_, P> {
             Load::Grant { window, word, value } => {
                 Arrival::Window(window, epoch::Event::Granted { from: sender, word, value })
             }
-            Load::Apply { window, operation, kind, len } => {
-                Arrival::Apply { from, window, operation, kind, len }
+            Load::Apply { window, operation, accumulation } => {
+                Arrival::Apply { from, window, operation, accumulation }
             }
             Load::Write { owner: Owner::Window(window, operation), .. } => {
                 self.lateness.landed(window, (from, to), self.queue.now());
@@ -153,7 +160,7 @@ impl<P: Protocol> World<'_, P> {
             }
             Arrival::Message(_) | Arrival::Window(..) => self.cpu.completion_ns,
             // A combination costs as much as a copy.
-            Arrival::Apply { len, .. } => self.cpu.handle_ns + copy_ns(&self.cpu, *len),
+            Arrival::Apply { accumulation, .. } => self.cpu.handle_ns + copy_ns(&self.cpu, accumulation.len),
         }
     }
 
@@ -181,12 +188,15 @@ impl<P: Protocol> World<'_, P> {
         rank: u32,
         from: u32,
         (window, operation): (WindowIndex, OperationId),
-        (kind, len): (TransferKind, u64),
+        accumulation: Accumulation,
     ) -> Result<(), SimError> {
         self.carry_out(from, window, operation)?;
         self.lateness.landed(window, (from, rank), self.queue.now());
-        let load = Load::Applied { window, operation, kind, len };
+        let load = Load::Applied { window, operation, accumulation };
         self.network.post(rank, from, load, &mut self.queue);
+        if accumulation.is_staged {
+            return self.tell_window(rank, window, epoch::Event::Applied { origin: RankId(from) });
+        }
         Ok(())
     }
 

@@ -6,8 +6,9 @@
 //! a node, the target's between nodes.
 
 use crate::config::{Acquisition, Config, Copies};
+use crate::load::Accumulation;
 use crate::program::WindowCall;
-use carrousel_rank::epoch::{self, Call, OperationId, TransferKind};
+use carrousel_rank::epoch::{self, Call, OperationId};
 use carrousel_rank::{Event, Protocol, Rank, RankId, WindowIndex, WindowWork};
 use carrousel_schedule::{Granted, Patience, Place, Schedule, Threshold, Transfer};
 use std::collections::{BTreeMap, VecDeque};
@@ -20,7 +21,7 @@ pub(crate) enum Arrival {
     /// Of a window.
     Window(WindowIndex, epoch::Event),
     /// An operation that this rank carries out for its origin.
-    Apply { from: u32, window: WindowIndex, operation: OperationId, kind: TransferKind, len: u64 },
+    Apply { from: u32, window: WindowIndex, operation: OperationId, accumulation: Accumulation },
 }
 
 /// Work of a window that its schedule queues.
@@ -214,8 +215,8 @@ impl WindowSide {
             () if is_closed || self.flushed.contains(&window) => Granted::Awaited,
             () => Granted::Later,
         };
-        let accumulates = !matches!(of.kind, TransferKind::Put | TransferKind::Get);
-        let transfer = Transfer { place, bytes: of.place.bytes(), granted, accumulates };
+        let transfer =
+            Transfer { place, bytes: of.place.bytes(), granted, accumulates: of.kind.accumulates() };
         self.schedule.offer((window, of.target), transfer, (window, work)).is_some()
     }
 

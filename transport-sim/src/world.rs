@@ -294,8 +294,8 @@ impl<'a, P: Protocol> World<'a, P> {
                 handled.map_err(|error| SimError::Broken { rank, line, error })
             }
             Arrival::Window(window, event) => self.tell_window(rank, window, event),
-            Arrival::Apply { from, window, operation, kind, len } => {
-                self.apply(rank, from, (window, operation), (kind, len))
+            Arrival::Apply { from, window, operation, accumulation } => {
+                self.apply(rank, from, (window, operation), accumulation)
             }
         }
     }

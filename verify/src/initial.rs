@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::network::Network;
 use crate::oracle::check_end;
 use crate::state::{Hashed, Proc, State};
-use carrousel_rank::epoch::Flags;
+use carrousel_rank::epoch::{Flags, Neighbours, WindowSetup};
 use carrousel_rank::{Job as RankJob, Protocol, Rank, RankId};
 use smallvec::SmallVec;
 
@@ -24,7 +24,10 @@ fn state<P: Protocol>(model: &Model<P>, job: u32, flags: &[Flags]) -> State<P> {
     let procs = (0..ranks.ranks)
         .map(|me| {
             let mut rank = Rank::new(RankId(me), &ranks, &programs.options);
-            flags.iter().for_each(|flags| _ = rank.create_window(*flags));
+            for (flags, layout) in flags.iter().zip(&programs.windows) {
+                let neighbours = neighbours(&programs.nodes, me);
+                rank.create_window(WindowSetup { flags: *flags, staging: layout.staging, neighbours });
+            }
             Hashed::new(Proc {
                 pc: 0,
                 rank,
@@ -43,4 +46,10 @@ fn state<P: Protocol>(model: &Model<P>, job: u32, flags: &[Flags]) -> State<P> {
         State { job, procs, network: Network::default(), begun: Vec::new(), violations: SmallVec::new() };
     check_end(model, &mut state);
     state
+}
+
+/// The ranks of a rank's node.
+fn neighbours(nodes: &[u32], me: u32) -> Neighbours {
+    let own = nodes.get(me as usize);
+    (0..).map(RankId).zip(nodes).filter(|(_, node)| Some(*node) == own).map(|(rank, _)| rank).collect()
 }

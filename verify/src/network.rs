@@ -102,6 +102,8 @@ pub struct Moving {
     pub operation: OperationId,
     /// Its name in the program of its origin.
     pub access: u16,
+    /// Its operand is in a staging buffer of the target when it is there: the target's processor applies it.
+    pub is_staged: bool,
 }
 
 impl InFlight {

@@ -25,6 +25,8 @@ pub struct Job {
     pub options: Options,
     /// The windows of all ranks, by number; none if no statement is about one.
     pub windows: Vec<WindowLayout>,
+    /// The node of each rank, by rank; each is alone if it has none here.
+    pub nodes: Vec<u32>,
 }
 
 /// What one rank does.

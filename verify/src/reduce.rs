@@ -22,6 +22,7 @@
 //! come to the same end in every order, and so do calls and arrivals, because what may not be done yet is done in the
 //! order of the calls. Conflicts are:
 //! - requests of different ranks for one lock, unless all are shared;
+//! - requests of different ranks for staging buffers, unless there is one for each of them;
 //! - the end of a transfer with the beginning of another access that could race with it. To begin early and to end late
 //!   shows more races than the reverse, so only ends, and what the program does to its own memory, are in conflict;
 //! - requests and releases of locks with calls that open or close exposures, if one window has both: what its host does
@@ -348,9 +349,13 @@ impl<P: Protocol> View<'_, P> {
         let windows = &self.facts.windows;
         match item {
             InFlight::OfEpoch { packet, .. }
-                if windows.is_mixed(window) && !matches!(packet, Packet::Done { .. }) =>
+                if windows.is_mixed(window)
+                    && matches!(packet, Packet::LockRequest { .. } | Packet::LockRelease { .. }) =>
             {
                 true
+            }
+            InFlight::OfEpoch { packet: Packet::StagingRequest, .. } => {
+                windows.may_lack_buffer(window, channel.at)
             }
             InFlight::Transfer(moving) => windows.may_race(self.state, channel.origin(), moving.access),
             InFlight::OfEpoch { packet: Packet::LockRequest { mode, .. }, .. } => {

@@ -122,7 +122,11 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     }
     // Windows that no statement is about need no memory.
     let are_used = check_no_windows(scenario).is_err();
-    let windows = if are_used { windows(scenario) } else { Vec::new() };
+    let mut windows = if are_used { windows(scenario) } else { Vec::new() };
+    if portable {
+        // What waits for a buffer here is only begun later, which an MPI may do with any access.
+        windows.iter_mut().for_each(|window| window.staging.threshold = u64::MAX);
+    }
     let counted = u64::from(scenario.ranks).pow(2).saturating_mul(windows.len() as u64);
     if counted > PEERS_MAX {
         return Err(JobError::TooManyPeers { ranks: scenario.ranks, windows: windows.len() });
@@ -131,7 +135,7 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     if portable && set > SET_MAX {
         return Err(JobError::TooManyFlags { set });
     }
-    Ok(Job { ranks, options, windows })
+    Ok(Job { ranks, options, windows, nodes: scenario.nodes.clone() })
 }
 
 /// Whether the blocking form of a call may have to wait for grants: that of a lock for the lock of its rank's own memory,

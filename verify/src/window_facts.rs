@@ -9,7 +9,7 @@ use crate::violation::ViolationKind;
 use carrousel_program::OwnAccess;
 use carrousel_rank::epoch::{Call, Mode, Packet};
 use carrousel_rank::{Protocol, WindowIndex};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Accesses to the memory of one rank that are compared one by one; of more, each counts as if it might race.
 const COMPARED_MAX: usize = 1024;
@@ -36,6 +36,9 @@ pub(crate) struct WindowFacts {
     /// By window: the same, with an exposure to a group. Whether that is legal depends on which comes first, the exposure
     /// or the unlock.
     is_posted: Vec<bool>,
+    /// Windows and hosts to which more ranks send operands that are staged than the host has buffers. Otherwise no rank
+    /// waits for the buffer of another, and the order of their requests makes no difference.
+    lack_buffers: BTreeSet<(u16, u16)>,
     /// By rank: the last step that locks the memory of a rank in a window.
     last_lock: Vec<BTreeMap<(u16, u16), u16>>,
     /// The same for exclusive locks.
@@ -71,6 +74,7 @@ impl WindowFacts {
             touches: vec![BTreeMap::new(); ranks],
             is_mixed: vec![false; job.windows.len()],
             is_posted: vec![false; job.windows.len()],
+            lack_buffers: lack_buffers(job),
             last_lock: vec![BTreeMap::new(); ranks],
             last_exclusive: vec![BTreeMap::new(); ranks],
         };
@@ -140,6 +144,11 @@ impl WindowFacts {
     /// Whether a window is locked, and exposed.
     pub(crate) fn is_mixed(&self, window: u16) -> bool {
         self.is_mixed.get(usize::from(window)).copied().unwrap_or_default()
+    }
+
+    /// Whether a host may have to let a rank wait for a staging buffer.
+    pub(crate) fn may_lack_buffer(&self, window: u16, host: u16) -> bool {
+        self.lack_buffers.contains(&(window, host))
     }
 
     /// Whether a window is locked, and exposed to a group.
@@ -236,6 +245,23 @@ fn conflict(target: u16, one: &Touch, other: &Touch, atomicity: Atomicity) -> bo
         // A program's own accesses follow each other.
         (Touch::Own(_), Touch::Own(_)) => false,
     }
+}
+
+/// Windows and hosts to which more ranks send operands that are staged than the host has buffers.
+fn lack_buffers(job: &Job) -> BTreeSet<(u16, u16)> {
+    let mut origins: BTreeMap<(u16, u16), BTreeSet<u16>> = BTreeMap::new();
+    for (rank, program) in (0..).zip(&job.ranks) {
+        for Access { window, transfer, .. } in &program.accesses {
+            let staging = job.windows[usize::from(*window)].staging;
+            if transfer.kind.accumulates() && transfer.place.bytes() > staging.threshold {
+                origins.entry((*window, transfer.target.0 as u16)).or_default().insert(rank);
+            }
+        }
+    }
+    let lacks = |((window, _), origins): &(&(u16, u16), &BTreeSet<u16>)| {
+        origins.len() > usize::from(job.windows[usize::from(*window)].staging.buffers)
+    };
+    origins.iter().filter(lacks).map(|(place, _)| *place).collect()
 }
 
 /// The first pair of ranks of which one starts access epochs to the other, and that has not as many exposures for it.

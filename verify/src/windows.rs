@@ -94,9 +94,13 @@ impl<P: Protocol> StepContext<'_, P> {
         let (me, window) = (self.me, window.0 as u16);
         let channel = |at, peer, kind| Channel { at, peer, context: Context::MESSAGES, kind };
         let (channel, item) = match work {
-            WindowWork::Transfer { operation, transfer, .. } => {
-                let moving = Moving { operation, access: transfer.local as u16 };
+            WindowWork::Transfer { operation, transfer, is_staged, .. } => {
+                let moving = Moving { operation, access: transfer.local as u16, is_staged };
                 let target = transfer.target.0 as u16;
+                debug_assert!(
+                    !(is_staged && transfer.kind.reads()),
+                    "no statement fetches more than one element"
+                );
                 self.check_race(window, target, moving.access);
                 let channel = match transfer.kind.reads() {
                     true => channel(me, target, ChannelKind::Fetch(window)),
@@ -127,14 +131,17 @@ impl<P: Protocol> StepContext<'_, P> {
     pub(crate) fn land_of_window(&mut self, proc: &mut Proc<P>, channel: Channel, item: InFlight) {
         let from = RankId(u32::from(channel.peer));
         let (window, event) = match (item, channel.kind) {
-            // It is in the target's memory. No library notices, until its origin's does.
+            // It is in the target's memory. No library notices, until its origin's does; but the one that has applied it.
             (InFlight::Transfer(moving), ChannelKind::Lane(window)) => {
                 let kind = ChannelKind::Moved(window);
                 let back = Channel { at: channel.peer, peer: channel.at, kind, ..channel };
                 self.state.network.launch(back, InFlight::Moved(moving.operation));
-                return;
+                if !moving.is_staged {
+                    return;
+                }
+                (window, Event::Applied { origin: from })
             }
-            (InFlight::Transfer(Moving { operation, access }), ChannelKind::Fetch(window)) => {
+            (InFlight::Transfer(Moving { operation, access, .. }), ChannelKind::Fetch(window)) => {
                 let fetched = proc.accesses.iter_mut().find(|open| open.access == access);
                 fetched.into_iter().for_each(|open| open.is_fetched = self.model.is_portable());
                 (window, Event::Complete(operation))

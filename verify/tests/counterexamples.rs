@@ -354,7 +354,7 @@ fn two_sends_one_receive() -> Job {
     }
     receiver.act(0, Act::Wait([0, 1].into()));
     let options = Options { eager_threshold: 1, speculation: Speculation::Always, ..Options::default() };
-    Job { ranks: vec![Arc::new(sender), Arc::new(receiver)], options, windows: Vec::new() }
+    Job { ranks: vec![Arc::new(sender), Arc::new(receiver)], options, windows: Vec::new(), nodes: Vec::new() }
 }
 
 #[test]
@@ -529,5 +529,5 @@ fn random_job(seed: u64) -> Job {
     let ranks = programs.collect();
     let speculation = if below(4) == 0 { Speculation::Off } else { Speculation::Always };
     let options = Options { eager_threshold: 1, speculation, ..Options::default() };
-    Job { ranks, options, windows: Vec::new() }
+    Job { ranks, options, windows: Vec::new(), nodes: Vec::new() }
 }

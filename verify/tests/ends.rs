@@ -149,7 +149,7 @@ fn a_receive_behind_a_send_is_announced_in_time() {
         speculation: carrousel_rank::Speculation::Always,
         ..carrousel_rank::Options::default()
     };
-    let job = Job { ranks, options, windows: Vec::new() };
+    let job = Job { ranks, options, windows: Vec::new(), nodes: Vec::new() };
     let (whole, reduced) = (ends::<Mirror>(&job, false), ends::<Mirror>(&job, true));
     assert!(whole.is_some() && whole == reduced);
 }

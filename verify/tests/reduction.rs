@@ -218,7 +218,12 @@ fn an_arrival_lets_a_receive_from_another_rank_be_announced() {
             one.start(0, Start::BARRIER);
             other.start(0, Start::BARRIER);
         }
-        let job = Job { ranks: [receiver, one, other].map(Arc::new).into(), options, windows: Vec::new() };
+        let job = Job {
+            ranks: [receiver, one, other].map(Arc::new).into(),
+            options,
+            windows: Vec::new(),
+            nodes: Vec::new(),
+        };
         let ((reduced, few, fewer), (whole, checks, states)) = (met(&job, true), met(&job, false));
         assert!(whole[CoverPoint::Written as usize] && whole[CoverPoint::Crossed as usize], "{whole:?}");
         assert_eq!((reduced, few), (whole, checks), "collective: {collective}");
@@ -270,7 +275,12 @@ fn compare_all<P: Protocol>() {
     };
     for sender in &sends {
         for receiver in &receives {
-            let job = Job { ranks: vec![program(sender), program(receiver)], options, windows: Vec::new() };
+            let job = Job {
+                ranks: vec![program(sender), program(receiver)],
+                options,
+                windows: Vec::new(),
+                nodes: Vec::new(),
+            };
             let [reduced, whole] = [true, false].map(|reduce| {
                 verdicts::<P>(&job, Settings { reduce, ..Settings::default() }).map(|(checks, _)| checks)
             });

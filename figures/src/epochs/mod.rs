@@ -1,5 +1,6 @@
 //! Epochs that never block (nonblocking-rma-epochs): who pays for a delay of 1000 us, with puts of 1 MiB.
 
+mod accumulate;
 mod flags;
 mod overlap;
 mod patterns;
@@ -25,4 +26,5 @@ pub(crate) const FIGURES: &[Entry] = &[
     Entry { id: "NB 13", draw: programs::lu },
     Entry { id: "NB latency", draw: overlap::latency },
     Entry { id: "NB overlap", draw: overlap::overlap_in_lock_epochs },
+    Entry { id: "NB accumulate", draw: accumulate::overlap_at_the_target },
 ];

@@ -177,6 +177,11 @@ impl TransferKind {
     pub const fn reads(self) -> bool {
         !matches!(self, Self::Put | Self::Accumulate)
     }
+
+    /// Whether it is one of the accumulates, which are atomic, and which MPI orders (MPI-4.1 12.7.2).
+    pub const fn accumulates(self) -> bool {
+        !matches!(self, Self::Put | Self::Get)
+    }
 }
 
 /// One operation. The window passes it on as it is, and looks only at target and kind.
@@ -221,6 +226,10 @@ pub enum Packet {
         /// The id of its request.
         access: u64,
     },
+    /// A staging buffer is asked for, for the operand of an accumulate whose access is granted.
+    StagingRequest,
+    /// A staging buffer is there. Where it is, the driver says beside this.
+    StagingGrant,
 }
 
 impl Packet {
@@ -230,6 +239,8 @@ impl Packet {
             Self::Done { .. } => "DONE",
             Self::LockRequest { .. } => "LOCK",
             Self::LockRelease { .. } => "UNLOCK",
+            Self::StagingRequest => "STAGE",
+            Self::StagingGrant => "BUFFER",
         }
     }
 }
@@ -269,6 +280,12 @@ pub enum Event {
     LocallyComplete(OperationId),
     /// An operation is complete at its target, and so at this rank.
     Complete(OperationId),
+    /// This rank's processor has applied an operand that an origin has put into a staging buffer. Operations and packets
+    /// of one peer are taken in the order in which they were posted, so this comes before the packets behind it.
+    Applied {
+        /// The origin.
+        origin: RankId,
+    },
     /// A peer has died. Nothing of it comes any more, and operations to it no longer touch any memory here: the driver
     /// reports no completion of theirs from now on.
     Died(RankId),
@@ -285,6 +302,8 @@ pub enum Output {
         epoch: u64,
         /// What.
         transfer: Transfer,
+        /// The operand goes into the staging buffer that its target has given for it, and is applied from there.
+        is_staged: bool,
     },
     /// Post a packet. The peer may be this rank.
     Post {

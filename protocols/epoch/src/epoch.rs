@@ -87,6 +87,8 @@ pub(crate) struct Target {
     pub(crate) is_used: bool,
     /// Reads and atomics that are under way.
     pub(crate) reads: u32,
+    /// Accumulates that wait for a staging buffer, or behind one that does.
+    pub(crate) staged: u32,
     pub(crate) incomplete: Incomplete,
     /// Operations that wait for the grant, in program order.
     pub(crate) queued: Vec<u32>,

@@ -3,6 +3,7 @@
 use crate::calls::GrantWord;
 use crate::kinds::EpochKind;
 use crate::names::OperationId;
+use crate::staging::StagingError;
 use carrousel_lock::LockError;
 use carrousel_wire::RankId;
 use core::fmt;
@@ -125,6 +126,9 @@ pub enum EpochEventError {
     /// A lock request or release that the lock refuses.
     #[error("a packet about the lock cannot be: {0}")]
     Lock(#[from] LockError),
+    /// A packet, or a report of the driver, about staging buffers that they do not admit.
+    #[error(transparent)]
+    Staging(#[from] StagingError),
     /// A grant word is less than it was.
     #[error(
         "{peer} has written {found} into a grant word ({word:?}) that was {had}: grants are never taken back"

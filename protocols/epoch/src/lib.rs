@@ -49,7 +49,9 @@ mod kinds;
 mod names;
 mod peers;
 mod rules;
+mod setup;
 mod slab;
+mod staging;
 mod window;
 
 pub use accumulate::{AccumulateOp, ElementType, OperationError};
@@ -64,6 +66,8 @@ pub use kinds::{EpochKind, Flags, Relation, may_overlap};
 pub use names::{FlushPoint, OperationId, RequestId};
 pub use peers::Counts;
 pub use rules::{AllEpochRules, Covers, EpochRules};
+pub use setup::{Neighbours, Staging, WindowSetup};
+pub use staging::StagingError;
 pub use window::{EpochView, OriginView, TargetView, Window};
 
 pub use carrousel_lock::Mode;

@@ -98,6 +98,22 @@ pub trait EpochRules: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     fn activates_after_completion() -> bool {
         true
     }
+    /// E24: Done and LockRelease wait until all accumulates before them have a staging buffer, if they need one.
+    fn done_after_staged() -> bool {
+        true
+    }
+    /// E25: an accumulate waits behind an earlier one to its target that waits for a staging buffer.
+    fn behind_staged() -> bool {
+        true
+    }
+    /// E26: a staging buffer is asked for when the access is granted.
+    fn stages_granted() -> bool {
+        true
+    }
+    /// E27: a staging buffer is free again when its operand was applied.
+    fn buffer_until_applied() -> bool {
+        true
+    }
 }
 
 /// Every rule is on: the type of production.

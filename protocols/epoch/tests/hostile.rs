@@ -108,6 +108,20 @@ fn completions_of_what_is_not_under_way() {
     is_refused(&window, Event::Complete(first), "operation 1 is not under way");
 }
 
+#[test]
+fn staging_buffers_that_were_not_asked_for_or_not_given() {
+    let mut window = fresh();
+    is_refused(
+        &window,
+        packet(1, Packet::StagingGrant),
+        "rank 1 gives a staging buffer that was not asked for",
+    );
+    is_refused(&window, Event::Applied { origin: RankId(1) }, "of rank 1 was applied, which has no staging");
+    is_refused(&window, Event::Applied { origin: RankId(7) }, "rank 7 does not exist");
+    event(&mut window, packet(1, Packet::StagingRequest)).expect("it may ask");
+    is_refused(&window, packet(1, Packet::StagingRequest), "rank 1 asks for a staging buffer, and has one");
+}
+
 /// Calls and events that a seed decides, right or wrong: whatever comes, errors change nothing.
 #[test]
 fn any_calls_and_events_in_any_order() {
@@ -115,7 +129,7 @@ fn any_calls_and_events_in_any_order() {
     let settings: Vec<Flags> = Flags::every().collect();
     for seed in 0..400 {
         let (mut window, mut under_way): Tried =
-            (Window::new(RankId(0), 3, settings[seed as usize % settings.len()]), Vec::new());
+            (Window::new(RankId(0), 3, setup(settings[seed as usize % settings.len()])), Vec::new());
         let mut random = Random(seed);
         for _ in 0..200 {
             let before = window.clone();
@@ -136,6 +150,11 @@ fn any_calls_and_events_in_any_order() {
         }
     }
     assert!(errors > 1000, "{errors}");
+}
+
+/// With one staging buffer, and accumulates of all sizes staged.
+fn setup(flags: Flags) -> WindowSetup {
+    WindowSetup { staging: Staging { threshold: 0, buffers: 1 }, ..WindowSetup::from(flags) }
 }
 
 struct Random(u64);
@@ -181,7 +200,7 @@ fn any_event(random: &mut Random, under_way: &[OperationId]) -> Event {
     let from = random.rank();
     let number = random.below(4);
     let operation = under_way.get(random.below(under_way.len().max(1) as u64) as usize).copied();
-    match (random.below(12), operation) {
+    match (random.below(15), operation) {
         (0 | 1, _) => Event::Packet { from, packet: Packet::Done { access: number } },
         (2, _) => Event::Packet { from, packet: Packet::LockRequest { mode: random.mode(), access: number } },
         (3, _) => Event::Packet { from, packet: Packet::LockRelease { access: number } },
@@ -189,6 +208,9 @@ fn any_event(random: &mut Random, under_way: &[OperationId]) -> Event {
         (4 | 5, Some(operation)) => Event::LocallyComplete(operation),
         (6 | 7, Some(operation)) => Event::Complete(operation),
         (8, _) => Event::Granted { from, word: GrantWord::Locks, value: number },
+        (9, _) => Event::Packet { from, packet: Packet::StagingRequest },
+        (10, _) => Event::Packet { from, packet: Packet::StagingGrant },
+        (11, _) => Event::Applied { origin: from },
         _ => Event::Granted { from, word: GrantWord::Exposures, value: number },
     }
 }

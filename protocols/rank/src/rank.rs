@@ -9,7 +9,7 @@ use crate::{
     Arrived, Call, Collective, Event, Job, Options, ProtocolError, Receive, Schedule, Send, Sink, Status,
     UsageError,
 };
-use carrousel_epoch::{AllEpochRules, Flags, FlushPoint, Window};
+use carrousel_epoch::{AllEpochRules, FlushPoint, Window, WindowSetup};
 use carrousel_matching::{Communicator, Envelope, Handle, Pattern, RankId, Source, TagSelector};
 use carrousel_rendezvous::Protocol;
 
@@ -168,8 +168,8 @@ impl<P: Protocol> Rank<P> {
     }
 
     /// Makes a window, whose memory all ranks of the job can access. Each rank makes the same ones in the same order.
-    pub fn create_window(&mut self, flags: Flags) -> WindowIndex {
-        self.windows.create(self.communicators.me(), self.communicators.ranks(), flags)
+    pub fn create_window(&mut self, setup: impl Into<WindowSetup>) -> WindowIndex {
+        self.windows.create(self.communicators.me(), self.communicators.ranks(), setup.into())
     }
 
     /// The application calls on a window. None of these calls waits.

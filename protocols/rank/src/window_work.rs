@@ -18,6 +18,9 @@ pub enum WindowWork {
         epoch: u64,
         /// What is moved.
         transfer: epoch::Transfer,
+        /// The operand goes into the staging buffer that its target has given for it. When the target's processor has
+        /// applied it, the target is told by [`epoch::Event::Applied`].
+        is_staged: bool,
     },
     /// Post a packet, to a peer that may be this rank.
     Post {

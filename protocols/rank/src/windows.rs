@@ -9,7 +9,7 @@ use crate::{Failure, Sink, Status, UsageError, Work};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use carrousel_epoch as epoch;
-use carrousel_epoch::{AllEpochRules, EpochEventError, Flags, FlushPoint, Output, Returned, Window};
+use carrousel_epoch::{AllEpochRules, EpochEventError, FlushPoint, Output, Returned, Window, WindowSetup};
 use carrousel_matching::{Handle, RankId};
 use carrousel_rendezvous::Protocol;
 
@@ -43,8 +43,8 @@ struct RankWindow {
 
 impl Windows {
     /// Makes the next window.
-    pub(crate) fn create(&mut self, me: RankId, ranks: u32, flags: Flags) -> WindowIndex {
-        let window = RankWindow { window: Window::new(me, ranks, flags), handles: BTreeMap::new() };
+    pub(crate) fn create(&mut self, me: RankId, ranks: u32, setup: WindowSetup) -> WindowIndex {
+        let window = RankWindow { window: Window::new(me, ranks, setup), handles: BTreeMap::new() };
         self.list.push(window);
         WindowIndex(self.list.len() as u32 - 1)
     }
@@ -131,8 +131,8 @@ impl RankWindow {
                     let failure = result.err().map(|epoch::Failure::PeerDied(peer)| Failure::PeerLost(peer));
                     messages.complete(handle, Status::without_message(0, failure), out);
                 }
-                Output::Issue { operation, epoch, transfer } => {
-                    let work = WindowWork::Transfer { operation, epoch, transfer };
+                Output::Issue { operation, epoch, transfer, is_staged } => {
+                    let work = WindowWork::Transfer { operation, epoch, transfer, is_staged };
                     out.work(Work::Window { window, work });
                 }
                 Output::Post { to, packet, order } => {

@@ -1,7 +1,7 @@
 //! The properties that every execution keeps. Each is named at the head of its text.
 
 use super::program::EpochProgram;
-use super::rank::{EpochRank, ObservedEpoch, StandsFor, WindowOperation, id};
+use super::rank::{BUFFERS, EpochRank, ObservedEpoch, StandsFor, WindowOperation, id};
 use super::state::{EpochState, OperationName, insert_sorted};
 use carrousel_epoch::{
     AllEpochRules, EpochKind, EpochView, Failure, Flags, GrantWord, Mode, OriginView, Packet, Relation,
@@ -51,6 +51,23 @@ pub(super) fn act(state: &EpochState, name: OperationName) -> Result<(), String>
     })
 }
 
+/// S13: accumulates of one origin act at a target in the order in which they were called.
+pub(super) fn order(state: &EpochState, name: OperationName) -> Result<(), String> {
+    let operations = &state.ranks[name.origin].operations;
+    let (earlier, this) = (&operations[..name.at], &operations[name.at]);
+    let is_late = |it: &WindowOperation| it.kind.accumulates() && it.target == this.target && !it.has_acted;
+    unless(!this.kind.accumulates() || !earlier.iter().any(is_late), || {
+        format!("accumulate-order: an accumulate of rank {} overtakes an earlier one", name.origin)
+    })
+}
+
+/// No operand is written into a buffer that has another.
+pub(super) fn buffers(state: &EpochState, me: usize) -> Result<(), String> {
+    unless(state.given_buffers[me] <= BUFFERS, || {
+        format!("staging: rank {me} gives a buffer to two origins at once")
+    })
+}
+
 /// S4: one Done or LockRelease for each target of an epoch, after its close.
 pub(super) fn post(state: &mut EpochState, me: usize, to: usize, packet: Packet) -> Result<(), String> {
     let Some((word, access)) = state.ranks[me].ended_by(packet) else { return Ok(()) };
@@ -68,8 +85,10 @@ pub(super) fn post(state: &mut EpochState, me: usize, to: usize, packet: Packet)
 /// S4: when Done or LockRelease arrives, every transfer of the epoch to this target has acted.
 pub(super) fn finished(state: &EpochState, from: usize, to: usize, packet: Packet) -> Result<(), String> {
     let Some(access) = state.ranks[from].ended_by(packet) else { return Ok(()) };
+    // One that has not begun is late, too.
     let is_late = |operation: &WindowOperation| {
-        operation.target == to && operation.access == Some(access) && !operation.has_acted
+        let is_its = || state.ranks[from].access_of(operation.epoch, id(to)) == Some(access);
+        operation.target == to && !operation.has_acted && is_its()
     };
     let is_last = !state.ranks[from].operations.iter().any(is_late);
     unless(is_last, || {
@@ -266,6 +285,7 @@ pub(super) fn quiet(state: &EpochState) -> Result<(), String> {
             format!("quiet: at the end, rank {me} has a closed epoch")
         })?;
         unless(rank.window.lock().is_free(), || format!("quiet: at the end, the lock of rank {me} is held"))?;
+        unless(state.given_buffers[me] == 0, || format!("quiet: at the end, rank {me} lacks a buffer"))?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Families: every program of some ranks, up to a number of items each.
 
 use super::oracle;
-use super::program::{Blocking, EpochProgram, EpochStep, group, transfer};
+use super::program::{Blocking, EpochProgram, EpochStep, group, large, transfer};
 use carrousel_epoch::{Call, Flags, Flush, Mode, RankId, TransferKind};
 
 /// What the programs of a family are made of.
@@ -15,6 +15,8 @@ pub enum EpochItems {
     Locks,
     /// Lock epochs with flushes.
     Flushes,
+    /// Large and small accumulates of all other ranks to rank 0.
+    Accumulates,
     /// Every kind of epoch.
     Mixed,
 }
@@ -27,6 +29,7 @@ impl EpochItems {
             Self::Fences => "fences",
             Self::Locks => "locks",
             Self::Flushes => "flushes",
+            Self::Accumulates => "accumulates",
             Self::Mixed => "every kind",
         }
     }
@@ -162,12 +165,33 @@ fn fences(me: usize, ranks: usize) -> Vec<Vec<EpochStep>> {
     items
 }
 
+fn accumulates(me: usize, ranks: usize) -> Vec<Vec<EpochStep>> {
+    if me == 0 {
+        return vec![vec![call(Call::Post(group(1..ranks))), call(Call::Wait)]];
+    }
+    let small = transfer(TransferKind::Accumulate, 0, false);
+    let fetching = vec![large(TransferKind::GetAccumulate, 0), transfer(TransferKind::FetchAndOp, 0, false)];
+    let staged = large(TransferKind::Accumulate, 0);
+    let mut items = Vec::new();
+    for operations in [vec![staged, small], vec![small, staged], fetching] {
+        let lock = |mode| call(Call::Lock { target: id(0), mode });
+        let unlock = call(Call::Unlock(id(0)));
+        for mode in [Mode::Shared, Mode::Exclusive] {
+            items.push([vec![lock(mode)], operations.clone(), vec![unlock]].concat());
+        }
+        let start = call(Call::Start(group([0])));
+        items.push([vec![start], operations, vec![call(Call::Complete)]].concat());
+    }
+    items
+}
+
 fn items(of: EpochItems, me: usize, ranks: usize) -> Vec<Vec<EpochStep>> {
     match of {
         EpochItems::General => general(me, ranks, ranks > 2),
         EpochItems::Fences => fences(me, ranks),
         EpochItems::Locks => locks(me, ranks, ranks > 2),
         EpochItems::Flushes => flushes(me, ranks),
+        EpochItems::Accumulates => accumulates(me, ranks),
         EpochItems::Mixed => {
             let fence = BOTH.map(|close| vec![EpochStep::Call(Call::Fence, close)]);
             [general(me, ranks, true), locks(me, ranks, true), fence.to_vec()].concat()

@@ -1,9 +1,9 @@
 //! Epochs of windows: a model of the ranks of a window around [`carrousel_epoch::Window`].
 //!
 //! The state machine that is explored is the one that runs in production. Around it are programs, a network, and memory.
-//! Data and packets of a pair of ranks arrive in the order in which they were posted. A write acts when it arrives, and
-//! its origin learns of it at any later time. A read or atomic acts at any time after it has arrived, and a fenced packet
-//! stays behind it. Grant words are seen late, and only their newest value is. Each operation has a word of its own in
+//! Data and packets of a pair of ranks arrive in the order in which they were posted. A write acts when it arrives, and so
+//! does an atomic, which the target's processor carries out; its origin learns of it at any later time. A read acts at any
+//! time after it has arrived. A fenced packet stays behind what comes back. Each rank has one staging buffer. Grant words are seen late, and only their newest value is. Each operation has a word of its own in
 //! the memory of its target, so that one that acts too early or too late is seen. In families, what a rank sends to itself
 //! arrives at once, as it does in a driver; in a single program, it may be late, too.
 //!
@@ -16,7 +16,8 @@
 //! exposure ends when all of its data is there (`data-is-there`), a fence after all have called it (`fence-is-barrier`).
 //! Epochs are activated in opening order, beside those only that the table allows (`opening-order`, `table`). Locks are
 //! exclusive, and memory is not locked and exposed at once (`exclusion`, `locked-or-exposed`). A flush is complete when
-//! what it covers is, neither earlier nor later (`flush`). A request is complete once (`once`). With closes that wait,
+//! what it covers is, neither earlier nor later (`flush`). Accumulates of one origin act in program order (`accumulate-order`), and no staging buffer has two operands
+//! (`staging`). A request is complete once (`once`). With closes that wait,
 //! nothing is deferred (`blocking-is-immediate`). No honest packet is refused (`honest-packets`). A program that must end
 //! by MPI's rules does, also with closes that return (`never-stuck`), and then both ranks of each pair have counted the
 //! same (`quiet`).

@@ -3,6 +3,9 @@
 use carrousel_epoch::{Blocks, Call, Flags, Flush, Mode, RankId, Transfer, TransferKind};
 use std::fmt;
 
+/// Bytes of an operand that does not fit a packet.
+const LARGE: u64 = 1 << 20;
+
 /// The most ranks of a program.
 pub(super) const RANKS_MAX: usize = 4;
 
@@ -99,8 +102,17 @@ pub(super) fn group(members: impl IntoIterator<Item = usize>) -> &'static [RankI
 }
 
 pub(super) fn transfer(kind: TransferKind, target: usize, with_request: bool) -> EpochStep {
-    let transfer =
-        Transfer { target: RankId(target as u32), kind, place: Blocks::contiguous(0, 8), local: 0 };
+    transfer_of(8, kind, target, with_request)
+}
+
+/// The same with an operand that is staged.
+pub(super) fn large(kind: TransferKind, target: usize) -> EpochStep {
+    transfer_of(LARGE, kind, target, false)
+}
+
+fn transfer_of(len: u64, kind: TransferKind, target: usize, with_request: bool) -> EpochStep {
+    let place = Blocks::contiguous(0, len);
+    let transfer = Transfer { target: RankId(target as u32), kind, place, local: 0 };
     EpochStep::Call(Call::Transfer { transfer, with_request }, Blocking::Returns)
 }
 
@@ -130,6 +142,10 @@ fn step(word: &str) -> Option<EpochStep> {
         "put" => return Some(transfer(TransferKind::Put, rank()?, false)),
         "rput" => return Some(transfer(TransferKind::Put, rank()?, true)),
         "get" => return Some(transfer(TransferKind::Get, rank()?, false)),
+        "acc" => return Some(transfer(TransferKind::Accumulate, rank()?, false)),
+        "fetch_op" => return Some(transfer(TransferKind::FetchAndOp, rank()?, false)),
+        "large_acc" => return Some(large(TransferKind::Accumulate, rank()?)),
+        "large_get_acc" => return Some(large(TransferKind::GetAccumulate, rank()?)),
         "post" => Call::Post(group(digits)),
         "start" => Call::Start(group(digits)),
         "wait" => Call::Wait,
@@ -176,12 +192,9 @@ impl fmt::Display for EpochStep {
             Call::UnlockAll => "unlock_all".to_owned(),
             Call::Fence => "fence".to_owned(),
             Call::Transfer { transfer, with_request } => {
-                let verb = match (transfer.kind.reads(), with_request) {
-                    (true, _) => "get",
-                    (false, true) => "rput",
-                    (false, false) => "put",
-                };
-                ranks(verb, &[transfer.target])
+                let size = if transfer.place.bytes() == LARGE { "large_" } else { "" };
+                let request = if *with_request { "r" } else { "" };
+                ranks(&format!("{size}{request}{}", transfer.kind.name()), &[transfer.target])
             }
             Call::Flush(of) | Call::FlushWithRequest(of) => flush(of),
         };
@@ -230,7 +243,7 @@ mod tests {
     fn steps_are_what_their_text_says() {
         let line = "fence ifence post:12 start:0 put:0 rput:1 get:2 icomplete complete iwait wait lock:1 xlock:2 \
                     unlock:1 iunlock:2 lock_all iflush flush:1 flush_local:2 iflush_local unlock_all iunlock_all \
-                    waitall send:3 recv:1";
+                    acc:1 fetch_op:2 large_acc:0 large_get_acc:1 waitall send:3 recv:1";
         let program = EpochProgram::parse(Flags::ALL, &[line], false).expect("every word is a step");
         let text = program.to_string();
         assert_eq!(text.lines().next().map(str::trim), Some(format!("rank 0: {line}").as_str()));

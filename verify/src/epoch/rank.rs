@@ -4,8 +4,16 @@ use super::program::{Blocking, EpochStep};
 use super::window::ModelWindow;
 use carrousel_epoch::{
     Call, EpochKind, EpochRules, Flags, FlushPoint, GrantWord, OperationId, Packet, RankId, RequestId,
-    Returned, TransferKind, Window,
+    Returned, Staging, TransferKind, Window, WindowSetup,
 };
+
+/// Staging buffers of each rank.
+pub(super) const BUFFERS: u16 = 1;
+
+/// How a rank's window is made: no two ranks share a node.
+fn setup(flags: Flags) -> WindowSetup {
+    WindowSetup { staging: Staging { buffers: BUFFERS, ..Staging::default() }, ..WindowSetup::from(flags) }
+}
 
 pub(super) fn id(rank: usize) -> RankId {
     RankId(rank as u32)
@@ -43,6 +51,8 @@ pub(super) struct WindowOperation {
     /// Once it is issued: its name, and the word and id of its access.
     pub(super) name: Option<OperationId>,
     pub(super) access: Option<(GrantWord, u64)>,
+    /// Its operand goes through a staging buffer.
+    pub(super) is_staged: bool,
     /// It has acted on the word of memory that is its own.
     pub(super) has_acted: bool,
     pub(super) is_local: bool,
@@ -82,7 +92,7 @@ pub(super) struct EpochRank {
 impl EpochRank {
     pub(super) fn new<R: EpochRules>(me: usize, ranks: usize, flags: Flags) -> Self {
         Self {
-            window: ModelWindow::new(Window::<R>::new(id(me), ranks as u32, flags)),
+            window: ModelWindow::new(Window::<R>::new(id(me), ranks as u32, setup(flags))),
             at: 0,
             waits_for: None,
             requests: Vec::new(),
@@ -141,6 +151,7 @@ impl EpochRank {
                 epoch: self.epoch_of(transfer.target),
                 name: None,
                 access: None,
+                is_staged: false,
                 has_acted: false,
                 is_local: false,
                 is_complete: false,
@@ -219,7 +230,7 @@ impl EpochRank {
         match packet {
             Packet::Done { access } => Some((GrantWord::Exposures, access)),
             Packet::LockRelease { access } => Some((self.window.word(EpochKind::Lock), access)),
-            Packet::LockRequest { .. } => None,
+            Packet::LockRequest { .. } | Packet::StagingRequest | Packet::StagingGrant => None,
         }
     }
 

@@ -31,6 +31,12 @@ situations! {
         Flushed = "flushed",
         /// An operation was called behind a flush that was under way.
         BehindFlush = "behind a flush",
+        /// An accumulate has asked for a staging buffer.
+        Staged = "staged",
+        /// An origin has waited for the staging buffer that another has.
+        NoBuffer = "no buffer",
+        /// An accumulate has waited behind one that is staged.
+        BehindStaged = "behind staged",
         /// A program got stuck that may.
         Stuck = "stuck",
     }

@@ -32,10 +32,12 @@ pub(super) struct EpochState {
     pub(super) ranks: Vec<EpochRank>,
     /// By sender and receiver, as [`EpochState::pair`] counts them.
     pub(super) lanes: Vec<VecDeque<LaneItem>>,
-    /// Reads and atomics that have arrived, and have not acted. In order of name.
+    /// Reads that have arrived, and have not acted. In order of name.
     pub(super) reading: Vec<OperationName>,
-    /// Writes that have acted, which their origin does not know. In order of name.
+    /// Writes and atomics that have acted, which their origin does not know. In order of name.
     pub(super) unreported: Vec<OperationName>,
+    /// By rank: staging buffers that it has given, and whose operand was not applied.
+    pub(super) given_buffers: Vec<u16>,
     /// By host and origin: exposures, and locks.
     pub(super) words: Vec<[StoredWord; 2]>,
     /// By sender and receiver: messages of the program that were not received.
@@ -62,6 +64,7 @@ impl EpochState {
             lanes: vec![VecDeque::new(); ranks * ranks],
             reading: Vec::new(),
             unreported: Vec::new(),
+            given_buffers: vec![0; ranks],
             words: vec![[StoredWord::default(); 2]; ranks * ranks],
             messages: vec![0; ranks * ranks],
             finished: Vec::new(),

@@ -6,7 +6,7 @@ use super::rank::{id, index};
 use super::situations::EpochCoverPoint;
 use super::state::{EpochState, LaneItem, OperationName, insert_sorted, word_index};
 use crate::situations::Situations;
-use carrousel_epoch::{EpochKind, Event, GrantWord, Order, Output, Report};
+use carrousel_epoch::{EpochKind, Event, GrantWord, Order, Output, Packet, Report, TransferKind};
 
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub(super) enum EpochAction {
     Program(u8),
     /// An item of a lane arrives: from, to, and its place.
     Arrive(u8, u8, u8),
-    /// A read or atomic acts, and its origin knows.
+    /// A read acts, and its origin knows.
     Act(OperationName),
-    /// The origin of a write learns that it has acted.
+    /// The origin of a write or an atomic learns that it has acted.
     Report(OperationName),
     /// The local buffers of a write can be used again.
     CompleteLocally(OperationName),
@@ -104,7 +104,11 @@ fn to_self(state: &EpochState, me: usize) -> Option<EpochAction> {
 
 /// Whether a fenced packet has to wait.
 fn is_reading(state: &EpochState, from: usize, to: usize) -> bool {
-    state.reading.iter().any(|name| name.origin == from && state.operation(*name).target == to)
+    let mut fetching = state.reading.iter().chain(&state.unreported);
+    fetching.any(|name| {
+        let operation = state.operation(*name);
+        name.origin == from && operation.target == to && operation.kind.reads()
+    })
 }
 
 /// The state after a step.
@@ -232,14 +236,19 @@ impl Stepping<'_> {
     fn arrive(&mut self, from: usize, to: usize, at: usize) -> Result<(), String> {
         let pair = self.state.pair(from, to);
         match self.state.lanes[pair].remove(at) {
-            Some(LaneItem::Data(name)) if self.state.operation(name).kind.reads() => {
+            Some(LaneItem::Data(name)) if self.state.operation(name).kind == TransferKind::Get => {
                 insert_sorted(&mut self.state.reading, name);
                 Ok(())
             }
             Some(LaneItem::Data(name)) => {
                 check::act(self.state, name)?;
+                check::order(self.state, name)?;
                 self.state.ranks[name.origin].operations[name.at].has_acted = true;
                 insert_sorted(&mut self.state.unreported, name);
+                if self.state.operation(name).is_staged {
+                    self.state.given_buffers[to] = self.state.given_buffers[to].saturating_sub(1);
+                    return self.event(to, Event::Applied { origin: id(from) });
+                }
                 Ok(())
             }
             Some(LaneItem::Packet(packet, order)) => {
@@ -247,7 +256,12 @@ impl Stepping<'_> {
                     self.situations.note(EpochCoverPoint::Fenced);
                 }
                 check::finished(self.state, from, to, packet)?;
-                self.event(to, Event::Packet { from: id(from), packet })
+                let given = self.state.given_buffers[to];
+                self.event(to, Event::Packet { from: id(from), packet })?;
+                if packet == Packet::StagingRequest && self.state.given_buffers[to] == given {
+                    self.situations.note(EpochCoverPoint::NoBuffer);
+                }
+                Ok(())
             }
             None => Ok(()),
         }
@@ -271,9 +285,14 @@ impl Stepping<'_> {
     /// Carries out what a window asks for.
     fn perform(&mut self, me: usize, out: Vec<Output>) -> Result<(), String> {
         self.state.ranks[me].note_epochs();
+        let mut has_begun_staged = false;
         for output in out {
             match output {
-                Output::Issue { operation, epoch, transfer } => {
+                Output::Issue { operation, epoch, transfer, is_staged } => {
+                    if has_begun_staged {
+                        self.situations.note(EpochCoverPoint::BehindStaged);
+                    }
+                    has_begun_staged |= is_staged;
                     let name = OperationName { origin: me, at: operation.age as usize - 1 };
                     check::issue(self.state, me, epoch, transfer)?;
                     let rank = &mut self.state.ranks[me];
@@ -285,11 +304,18 @@ impl Stepping<'_> {
                     let known = &mut rank.operations[name.at];
                     known.name = Some(operation);
                     known.access = access;
+                    known.is_staged = is_staged;
                     let pair = self.state.pair(me, index(transfer.target));
                     self.state.lanes[pair].push_back(LaneItem::Data(name));
                 }
                 Output::Post { to, packet, order } => {
                     check::post(self.state, me, index(to), packet)?;
+                    match packet {
+                        Packet::StagingRequest => self.situations.note(EpochCoverPoint::Staged),
+                        Packet::StagingGrant => self.state.given_buffers[me] += 1,
+                        _ => {}
+                    }
+                    check::buffers(self.state, me)?;
                     let pair = self.state.pair(me, index(to));
                     self.state.lanes[pair].push_back(LaneItem::Packet(packet, order));
                 }

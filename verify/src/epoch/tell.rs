@@ -3,7 +3,7 @@
 use super::program::EpochProgram;
 use super::state::{EpochState, LaneItem, OperationName, word_index};
 use super::step::EpochAction;
-use carrousel_epoch::{GrantWord, Mode, Packet, TransferKind};
+use carrousel_epoch::{GrantWord, Mode, Packet};
 use std::fmt::Write;
 
 /// The violation, the program, and the steps, one a line.
@@ -44,17 +44,21 @@ fn line(program: &EpochProgram, before: &EpochState, action: EpochAction, after:
             )
         }
         EpochAction::Report(name) => {
+            let operation = before.operation(name);
             format!(
-                "rank {} learns that its put to rank {} is complete",
+                "rank {} learns that its {} to rank {} is complete",
                 name.origin,
-                before.operation(name).target
+                operation.kind.name(),
+                operation.target
             )
         }
         EpochAction::CompleteLocally(name) => {
+            let operation = before.operation(name);
             format!(
-                "rank {} learns that the buffer of its put to rank {} can be used",
+                "rank {} learns that the buffer of its {} to rank {} can be used",
                 name.origin,
-                before.operation(name).target
+                operation.kind.name(),
+                operation.target
             )
         }
         EpochAction::See(host, origin, word) => {
@@ -72,10 +76,7 @@ fn line(program: &EpochProgram, before: &EpochState, action: EpochAction, after:
 
 fn arrival(state: &EpochState, name: OperationName) -> String {
     let operation = state.operation(name);
-    match operation.kind {
-        TransferKind::Put => format!("the put of rank {} arrives at rank {}", name.origin, operation.target),
-        _ => format!("the get of rank {} arrives at rank {}", name.origin, operation.target),
-    }
+    format!("the {} of rank {} arrives at rank {}", operation.kind.name(), name.origin, operation.target)
 }
 
 fn packet_name(packet: Packet) -> String {
@@ -84,6 +85,8 @@ fn packet_name(packet: Packet) -> String {
         Packet::LockRequest { mode: Mode::Exclusive, .. } => "the request of an exclusive lock".to_owned(),
         Packet::LockRequest { mode: Mode::Shared, .. } => "the request of a shared lock".to_owned(),
         Packet::LockRelease { .. } => "the release of the lock".to_owned(),
+        Packet::StagingRequest => "the request of a staging buffer".to_owned(),
+        Packet::StagingGrant => "a staging buffer".to_owned(),
     }
 }
 
@@ -98,10 +101,10 @@ fn effects(before: &EpochState, after: &EpochState, text: &mut String) {
             for item in new.iter().skip(kept) {
                 let what = match item {
                     LaneItem::Packet(packet, _) => packet_name(*packet),
-                    LaneItem::Data(name) if after.operation(*name).kind == TransferKind::Put => {
-                        "a put".to_owned()
-                    }
-                    LaneItem::Data(_) => "a get".to_owned(),
+                    LaneItem::Data(name) => match after.operation(*name).kind.name() {
+                        kind if kind.starts_with('a') => format!("an {kind}"),
+                        kind => format!("a {kind}"),
+                    },
                 };
                 let _ = write!(text, "; {what} goes to rank {to}");
             }

@@ -289,6 +289,8 @@ impl Narrator<'_> {
                 epoch::Packet::Done { .. } => format!("sends DONE to rank {to}"),
                 epoch::Packet::LockRequest { .. } => format!("requests the lock of rank {to}"),
                 epoch::Packet::LockRelease { .. } => format!("releases the lock of rank {to}"),
+                epoch::Packet::StagingRequest => format!("asks rank {to} for a staging buffer"),
+                epoch::Packet::StagingGrant => format!("gives a staging buffer to rank {to}"),
             },
             InFlight::Read(Reading { request, .. }, _) => {
                 let receive = self.execution.ordinal(step.at, request)?;

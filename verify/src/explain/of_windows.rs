@@ -115,6 +115,8 @@ pub(super) fn in_flight(names: &Names<'_>, sent: &Sent) -> String {
             }
             Packet::LockRequest { .. } => format!("rank {peer}'s request for a shared lock"),
             Packet::LockRelease { .. } => format!("rank {peer}'s release of its lock"),
+            Packet::StagingRequest => format!("rank {peer}'s request for a staging buffer"),
+            Packet::StagingGrant => format!("the staging buffer of rank {peer}"),
         },
         InFlight::Granted(GrantWord::Exposures, _) => format!("the grant of rank {peer}'s exposure"),
         InFlight::Granted(GrantWord::Locks, _) => format!("the grant of rank {peer}'s lock"),

@@ -201,6 +201,10 @@ protocols! {
         }
         flush_counts_unissued: bool { Epoch "FLUSH_COUNTS_UNISSUED" = false }
         activates_after_completion: bool { Epoch "ACTIVATES_AFTER_COMPLETION" = false }
+        done_after_staged: bool { Epoch "DONE_AFTER_STAGED" = false }
+        behind_staged: bool { Epoch "BEHIND_STAGED" = false }
+        stages_granted: bool { Epoch "STAGES_GRANTED" = false }
+        buffer_until_applied: bool { Epoch "BUFFER_UNTIL_APPLIED" = false }
     }
     /// The lock of a window as a queue at its host.
     Lock: LockRules = AllLockRules {

@@ -289,6 +289,25 @@ pub const ABLATIONS: &[Ablation] = &[
         OFF,
         &["start:1 put:1 icomplete start:1 put:1 icomplete waitall", "post:0 wait post:0 wait"],
     ),
+    epoch_ablation(
+        "DONE_AFTER_STAGED",
+        "E24; NB VIII-A",
+        OFF,
+        &["start:1 large_acc:1 complete", "post:0 wait"],
+    ),
+    epoch_ablation("BEHIND_STAGED", "E25; MPI-4.1, 12.7.2", OFF, &["lock:1 large_acc:1 acc:1 unlock:1", ""]),
+    epoch_ablation(
+        "STAGES_GRANTED",
+        "E26",
+        OFF,
+        &["", "xlock:0 large_acc:0 unlock:0", "xlock:0 large_acc:0 unlock:0"],
+    ),
+    epoch_ablation(
+        "BUFFER_UNTIL_APPLIED",
+        "E27",
+        OFF,
+        &["", "lock:0 large_acc:0 unlock:0", "lock:0 large_acc:0 unlock:0"],
+    ),
 ];
 
 const OFF: Flags = Flags {

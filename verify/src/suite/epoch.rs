@@ -6,8 +6,8 @@ use crate::epoch::{EpochBounds, EpochCoverPoint, EpochFamily, EpochItems, FlagSe
 use crate::situations::names;
 
 use EpochCoverPoint::{
-    BehindFlush, Deferred, EarlyGrant, Enclosed, EndedFirst, ExposureWaits, Fenced, Flagged, Flushed,
-    HeldBack, Nested, Queued, Replayed, Stuck,
+    BehindFlush, BehindStaged, Deferred, EarlyGrant, Enclosed, EndedFirst, ExposureWaits, Fenced, Flagged,
+    Flushed, HeldBack, Nested, NoBuffer, Queued, Replayed, Staged, Stuck,
 };
 
 const GENERAL: &[EpochCoverPoint] =
@@ -17,11 +17,12 @@ const THREE: &[EpochCoverPoint] = &[EarlyGrant];
 const FENCES: &[EpochCoverPoint] = &[Deferred, Replayed, EarlyGrant, Nested, Enclosed, HeldBack];
 const LOCKS: &[EpochCoverPoint] = &[Replayed, Nested, Fenced, Queued];
 const FLUSHES: &[EpochCoverPoint] = &[Flushed, BehindFlush];
+const ACCUMULATES: &[EpochCoverPoint] = &[Staged, NoBuffer, BehindStaged, Fenced];
 const MIXED: &[EpochCoverPoint] = &[Deferred, EarlyGrant, Nested, Queued, HeldBack, ExposureWaits, Stuck];
 
 /// The bounds, each with what its exploration has to meet.
 fn families(full: bool) -> Vec<(EpochBounds, &'static [EpochCoverPoint])> {
-    use EpochItems::{Fences, Flushes, General, Locks, Mixed};
+    use EpochItems::{Accumulates, Fences, Flushes, General, Locks, Mixed};
     use FlagSettings::{Every, Off, OffAndOn};
     let family =
         |items, ranks, each, all, flags| EpochBounds::Family(EpochFamily { items, ranks, each, all, flags });
@@ -31,6 +32,7 @@ fn families(full: bool) -> Vec<(EpochBounds, &'static [EpochCoverPoint])> {
         (family(Locks, 2, 1, 2, OffAndOn), LOCKS),
         (family(Locks, 2, 2, 2, OffAndOn), LOCKS),
         (family(Flushes, 2, 1, 1, Off), FLUSHES),
+        (family(Accumulates, 3, 1, 3, Off), ACCUMULATES),
         (family(Mixed, 2, 2, 3, Off), MIXED),
         (family(General, 3, 1, 3, Off), THREE),
     ];
@@ -39,6 +41,7 @@ fn families(full: bool) -> Vec<(EpochBounds, &'static [EpochCoverPoint])> {
         families.push((family(General, 3, 2, 4, Off), THREE));
         families.push((family(Flushes, 2, 1, 2, Off), FLUSHES));
         families.push((family(Fences, 2, 3, 5, Off), FENCES));
+        families.push((family(Accumulates, 3, 2, 3, Off), ACCUMULATES));
         families.push((family(Locks, 2, 2, 4, OffAndOn), LOCKS));
         families.push((family(Mixed, 2, 2, 4, OffAndOn), MIXED));
         families.push((family(Mixed, 3, 1, 3, OffAndOn), MIXED));

@@ -236,7 +236,7 @@ pub(super) fn options() -> Options {
 /// The job of a program.
 pub(super) fn job(words: &Words) -> Job {
     let ranks = words.iter().map(|words| Arc::new(program(words))).collect();
-    Job { ranks, options: options(), windows: Vec::new() }
+    Job { ranks, options: options(), windows: Vec::new(), nodes: Vec::new() }
 }
 
 fn program(words: &[Word]) -> Program {

@@ -54,7 +54,7 @@ pub(crate) fn draw_job(dice: &mut Dice, shape: Shape) -> Job {
     let ranks = (0..shape.ranks).map(program).collect();
     let options =
         Options { eager_threshold: 1, speculation: shape.speculation, credit_every: 2, ..Options::default() };
-    Job { ranks, options, windows: Vec::new() }
+    Job { ranks, options, windows: Vec::new(), nodes: Vec::new() }
 }
 
 /// Draws some of the ranks, at least two, in any order.

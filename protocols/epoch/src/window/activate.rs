@@ -40,7 +40,7 @@ impl<R: EpochRules> Window<R> {
                 is_inert: false,
                 has_common_target: !list.is_empty() && self.has_common_target(kind, candidate),
             };
-            let allows = |relation| may_overlap::<R>(kind, candidate.kind, self.flags, relation);
+            let allows = |relation| may_overlap::<R>(kind, candidate.kind, self.setup.flags, relation);
             // With the flag, what is active need not be looked at one by one; nor if all of it is still open.
             if list.is_empty() || allows(relation) {
                 return true;
@@ -137,6 +137,7 @@ impl<R: EpochRules> Window<R> {
                 is_finished: is_dead,
                 is_used: false,
                 reads: 0,
+                staged: 0,
                 incomplete: Incomplete::default(),
                 queued: Vec::new(),
                 next: Link::NONE,

@@ -67,7 +67,7 @@ impl<R: EpochRules> Window<R> {
         }
     }
 
-    /// Posts Done, or LockRelease, if the epoch is closed and its last transfer to this target was issued.
+    /// Posts Done, or LockRelease, if the epoch is closed and its last transfer to this target has begun.
     ///
     /// nonblocking-rma-epochs VII-D 3 posts it when the last transfer is fulfilled, for which the origin has to make
     /// progress. Posted behind the data, it arrives without the origin.
@@ -77,7 +77,8 @@ impl<R: EpochRules> Window<R> {
         let has_ended_inside = epoch.enclosed == 0 || !R::fence_ends_in_order();
         let Some(target) = epoch.targets.get_mut(link.at as usize) else { return };
         let is_granted = target.is_granted || !(R::done_waits_for_grant() || target.is_used || kind.locks());
-        if epoch.closed.is_none() || !has_ended_inside || target.is_finished || !is_granted {
+        let has_begun = target.staged == 0 || !R::done_after_staged();
+        if epoch.closed.is_none() || !has_ended_inside || target.is_finished || !is_granted || !has_begun {
             return;
         }
         target.is_finished = true;

@@ -39,6 +39,10 @@ impl<R: EpochRules> Window<R> {
                 epoch.failure = Some(failure);
             }
         }
+        self.staged.remove(&peer);
+        if let Some(next) = self.staging.died(peer) {
+            self.grant_buffer(next, out);
+        }
         for at in to_peer {
             self.end_operation(at, Err(failure), out);
         }

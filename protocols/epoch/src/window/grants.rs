@@ -51,6 +51,9 @@ impl<R: EpochRules> Window<R> {
             self.finish_target(link, out);
             self.end_if_complete(link.slot, out);
         }
+        if !R::stages_granted() {
+            self.begin_staged(peer, out);
+        }
         Ok(())
     }
 

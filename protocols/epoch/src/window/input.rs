@@ -65,13 +65,18 @@ impl<R: EpochRules> Window<R> {
     /// If no correct peer or driver causes the event. Nothing has changed then.
     pub fn event(&mut self, event: Event, out: &mut impl Extend<Output>) -> Result<(), EpochEventError> {
         match event {
-            Event::Packet { from: peer, .. } | Event::Granted { from: peer, .. } | Event::Died(peer)
+            Event::Packet { from: peer, .. }
+            | Event::Granted { from: peer, .. }
+            | Event::Applied { origin: peer }
+            | Event::Died(peer)
                 if !self.is_known(peer) =>
             {
                 return Err(EpochEventError::NoSuchPeer { peer, ranks: self.ranks() });
             }
             // What a peer has sent before it died may be read after its death is known.
-            Event::Packet { from: peer, .. } | Event::Granted { from: peer, .. }
+            Event::Packet { from: peer, .. }
+            | Event::Granted { from: peer, .. }
+            | Event::Applied { origin: peer }
                 if self.dead.contains(&peer) =>
             {
                 return Ok(());
@@ -83,6 +88,9 @@ impl<R: EpochRules> Window<R> {
             Event::Packet { from, packet: Packet::LockRelease { access } } => {
                 self.lock_released(from, access, out)?;
             }
+            Event::Packet { from, packet: Packet::StagingRequest } => self.staging_requested(from, out)?,
+            Event::Packet { from, packet: Packet::StagingGrant } => self.staging_granted(from, out)?,
+            Event::Applied { origin } => self.operand_applied(origin, out)?,
             Event::Granted { from, word, value } => self.granted(from, word, value, out)?,
             Event::LocallyComplete(operation) => self.locally_complete(operation, out)?,
             Event::Complete(operation) => self.complete_operation(operation, out)?,

@@ -10,6 +10,7 @@ mod host;
 mod input;
 mod lists;
 mod open;
+mod staging;
 mod state;
 mod transfer;
 mod view;

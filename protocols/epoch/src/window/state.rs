@@ -2,11 +2,13 @@
 
 use crate::calls::{Failure, Flush, GrantWord, Output, Transfer};
 use crate::epoch::{Epoch, Target};
-use crate::kinds::{EpochKind, Flags};
+use crate::kinds::EpochKind;
 use crate::names::{OperationId, RequestId};
 use crate::peers::{Link, Peer};
 use crate::rules::EpochRules;
+use crate::setup::WindowSetup;
 use crate::slab::Slab;
+use crate::staging::{StagedQueue, StagingBuffers};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -22,11 +24,12 @@ use core::marker::PhantomData;
 /// Invariants:
 /// - epochs are activated in the order in which they were opened: those in `deferred` were opened after all others;
 /// - an entry of an active epoch that waits for a grant, or for Done, is linked in its peer's list, and no other is;
-/// - `incomplete` of an epoch is the number of its operations, and the sum over its targets once it is active.
+/// - `incomplete` of an epoch is the number of its operations, and the sum over its targets once it is active;
+/// - a queue of `staged` is not empty, its first operation is staged, and `staged` of a target counts those of its epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Window<R> {
     pub(super) me: RankId,
-    pub(super) flags: Flags,
+    pub(super) setup: WindowSetup,
     pub(super) peers: Vec<Peer>,
     pub(super) epochs: Slab<Epoch>,
     /// Epochs that are not activated yet, in opening order.
@@ -37,6 +40,10 @@ pub struct Window<R> {
     pub(super) open: OpenEpochs,
     pub(super) operations: Slab<Operation>,
     pub(super) flushes: Vec<OpenFlush>,
+    /// By target: accumulates that wait for a staging buffer there, or behind one that does.
+    pub(super) staged: BTreeMap<RankId, StagedQueue>,
+    /// The buffers of this rank, for the operands of others.
+    pub(super) staging: StagingBuffers,
     /// The lock of this rank's memory.
     pub(super) lock: LockManager<AllLockRules>,
     /// Lock requests that an exposure holds back, in order of arrival.
@@ -92,10 +99,12 @@ pub(super) struct OpenFlush {
 
 impl<R: EpochRules> Window<R> {
     /// The part of rank `me` of a window of so many ranks: no epoch is open.
-    pub fn new(me: RankId, ranks: u32, flags: Flags) -> Self {
+    pub fn new(me: RankId, ranks: u32, setup: impl Into<WindowSetup>) -> Self {
+        let setup = setup.into();
         Self {
             me,
-            flags,
+            staging: StagingBuffers::new(setup.staging.buffers),
+            setup,
             peers: vec![Peer::NEW; ranks as usize],
             epochs: Slab::new(),
             deferred: VecDeque::new(),
@@ -104,6 +113,7 @@ impl<R: EpochRules> Window<R> {
             open: OpenEpochs::default(),
             operations: Slab::new(),
             flushes: Vec::new(),
+            staged: BTreeMap::new(),
             lock: LockManager::new(ranks),
             held_back: VecDeque::new(),
             dead: BTreeSet::new(),
@@ -139,8 +149,8 @@ impl<R: EpochRules> Window<R> {
         self.epochs.get_mut(link.slot)?.targets.get_mut(link.at as usize)
     }
 
-    /// Begins an operation whose target has granted the access.
-    pub(super) fn issue(&mut self, at: u32, out: &mut impl Extend<Output>) {
+    /// Begins an operation whose target has granted the access, and has a buffer for its operand if that is staged.
+    pub(super) fn begin(&mut self, at: u32, is_staged: bool, out: &mut impl Extend<Output>) {
         let Some(operation) = self.operations.get_mut(at) else { return };
         operation.is_issued = true;
         let (age, transfer) = (operation.age, operation.transfer);
@@ -149,6 +159,7 @@ impl<R: EpochRules> Window<R> {
         if let Some(target) = epoch.targets.get_mut(link.at as usize) {
             target.reads += u32::from(transfer.kind.reads());
         }
-        out.extend([Output::Issue { operation: OperationId { age, at }, epoch: epoch.number, transfer }]);
+        let operation = OperationId { age, at };
+        out.extend([Output::Issue { operation, epoch: epoch.number, transfer, is_staged }]);
     }
 }

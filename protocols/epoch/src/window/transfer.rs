@@ -63,11 +63,13 @@ impl<R: EpochRules> Window<R> {
 
     /// Issues an operation of an active epoch, or queues it until its target grants the access.
     pub(super) fn dispatch(&mut self, at: u32, out: &mut impl Extend<Output>) {
-        let Some(operation) = self.operations.get_mut(at) else { return };
-        let (slot, rank) = (operation.epoch, operation.transfer.target);
+        let Some(Operation { epoch: slot, transfer, .. }) = self.operations.get(at).cloned() else { return };
+        let (rank, is_staged) = (transfer.target, self.is_staged(transfer));
         let Some(epoch) = self.epochs.get_mut(slot) else { return };
         let position = epoch.group.position(rank).unwrap_or(0);
-        operation.target = position;
+        if let Some(operation) = self.operations.get_mut(at) {
+            operation.target = position;
+        }
         let Some(target) = epoch.targets.get_mut(position as usize) else { return };
         target.is_used = true;
         target.incomplete.remote += 1;
@@ -75,7 +77,7 @@ impl<R: EpochRules> Window<R> {
         if target.is_finished {
             // It can only be that the target is dead: operations end with the close.
             self.end_operation(at, Err(Failure::PeerDied(rank)), out);
-        } else if target.is_granted {
+        } else if target.is_granted || (!R::stages_granted() && is_staged) {
             self.issue(at, out);
         } else {
             target.queued.push(at);

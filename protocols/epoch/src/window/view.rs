@@ -133,7 +133,7 @@ impl<R: EpochRules> Window<R> {
 
     /// Its flags.
     pub fn flags(&self) -> Flags {
-        self.flags
+        self.setup.flags
     }
 
     /// How many epochs are deferred.
@@ -156,8 +156,10 @@ impl<R: EpochRules> Window<R> {
         self.held_back.iter().map(|(origin, _)| *origin)
     }
 
-    /// Whether nothing is open, pending or held: every epoch has completed, and every lock was released.
+    /// Whether nothing is open, pending or held: every epoch has completed, every lock was released, and every operand was
+    /// applied.
     pub fn is_quiet(&self) -> bool {
-        self.epochs().next().is_none() && self.lock.is_free() && self.held_back.is_empty()
+        let is_unused = self.staging.is_unused() && self.staged.is_empty();
+        self.epochs().next().is_none() && self.lock.is_free() && self.held_back.is_empty() && is_unused
     }
 }

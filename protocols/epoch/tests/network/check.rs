@@ -203,7 +203,7 @@ fn word_of<R: EpochRules>(packet: Packet) -> Option<(GrantWord, u64)> {
     match packet {
         Packet::Done { access } => Some((GrantWord::Exposures, access)),
         Packet::LockRelease { access } => Some((Rank::<R>::word(EpochKind::Lock), access)),
-        Packet::LockRequest { .. } => None,
+        Packet::LockRequest { .. } | Packet::StagingRequest | Packet::StagingGrant => None,
     }
 }
 

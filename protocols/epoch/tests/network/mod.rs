@@ -298,7 +298,8 @@ impl<R: EpochRules> State<R> {
         self.ranks[me].note_epochs();
         for output in out {
             match output {
-                Output::Issue { operation, epoch, transfer } => {
+                // Nothing here is as large as to be staged.
+                Output::Issue { operation, epoch, transfer, .. } => {
                     let op = OpName { origin: me, at: operation.age as usize - 1 };
                     self.check_issue(me, epoch, transfer)?;
                     let access = self.ranks[me].access_of(epoch, transfer.target);

@@ -1,0 +1,66 @@
+//! What windows take in virtual time, and whose processor it takes.
+
+use carrousel_transport_sim::{Config, Network, Report, simulate};
+
+fn run(text: &str) -> Report {
+    let config = Config::new(Network::named("qdr").expect("it comes with the simulator"));
+    let scenario = carrousel_scenario::load("test.scn", text.as_bytes());
+    let scenario = scenario.unwrap_or_else(|error| panic!("{}", error.render(false)));
+    simulate(&scenario, &config).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// When the statement with this label was complete, in virtual microseconds.
+fn complete_us(report: &Report, label: &str) -> f64 {
+    let statement = report.statements.iter().find(|statement| statement.label.as_deref() == Some(label));
+    statement
+        .and_then(|statement| statement.complete_us)
+        .expect("there is such a statement, and it is complete")
+}
+
+/// An access to memory of rank 1 while that computes for 1000 us: how long rank 1 waits for it behind that.
+fn left_us(nodes: &str, access: &str) -> f64 {
+    let text = format!(
+        "ranks 2\nnodes {nodes}\nwindow w 1MiB\nrank 0\n start w to [1]\n {access}\n complete w\n\
+         rank 1\n post w from [0]\n compute 1000us\n end: wait_epoch w\n"
+    );
+    complete_us(&run(&text), "end") - 1000.0
+}
+
+/// nonblocking-rma-epochs VIII-A: a large operand waits for a buffer that the target's processor gives.
+#[test]
+fn a_target_that_computes_delays_the_operand_of_a_large_accumulate() {
+    let put = left_us("[0] [1]", "put w to 1 size 1MiB");
+    assert!(put < 2.0, "the card writes it: {put}");
+    let small = left_us("[0] [1]", "acc w to 1 size 8KiB");
+    assert!((1.6..4.0).contains(&small), "it is there, and is to be combined: {small}");
+    let large = left_us("[0] [1]", "acc w to 1 size 1MiB");
+    assert!((550.0..570.0).contains(&large), "it comes, and is combined: {large}");
+    let barely = left_us("[0] [1]", "acc w to 1 size 8200");
+    assert!(barely > small + 4.0, "a round trip more: {barely}");
+}
+
+#[test]
+fn on_a_node_the_origins_processor_combines() {
+    let large = left_us("[0 1]", "acc w to 1 size 1MiB");
+    assert!(large < 2.0, "{large}");
+}
+
+/// The epochs of two origins that accumulate 1 MiB each at rank 0, sorted.
+fn two_origins_us(buffers: u32) -> [f64; 2] {
+    let text = format!(
+        "ranks 3\nwindow w 1MiB\noption accumulate_buffers {buffers}\nrank 0\n post w from [1 2]\n wait_epoch w\n\
+         rank 1\n start w to [0]\n acc w to 0 size 1MiB\n one: complete w\n\
+         rank 2\n start w to [0]\n acc w to 0 size 1MiB\n two: complete w\n"
+    );
+    let report = run(&text);
+    let (one, two) = (complete_us(&report, "one"), complete_us(&report, "two"));
+    [one.min(two), one.max(two)]
+}
+
+#[test]
+fn as_many_operands_are_on_their_way_as_there_are_buffers() {
+    let [first, last] = two_origins_us(1);
+    assert!((550.0..570.0).contains(&first) && last > first + 550.0, "one after the other: {first}, {last}");
+    let [first, last] = two_origins_us(2);
+    assert!(first > 680.0 && last < first + 220.0, "they share the link: {first}, {last}");
+}
