@@ -1,8 +1,9 @@
 //! The bounds of an exploration, within which it is exhaustive.
 
 use super::families::{self, EpochItems};
+use super::model;
 use super::program::EpochProgram;
-use carrousel_epoch::Flags;
+use carrousel_epoch::{AllEpochRules, Flags};
 
 /// The programs whose executions are explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,19 @@ pub struct GivenProgram {
     pub lines: &'static [&'static str],
     /// It can get stuck by MPI's rules.
     pub may_be_stuck: bool,
+}
+
+impl GivenProgram {
+    /// Follows one execution, in which a seed decides what comes next, with every rule on. The violation and the steps to
+    /// it, if there is one.
+    ///
+    /// # Panics
+    /// If a word of the program is no step.
+    pub fn follow(self, seed: u64) -> Option<String> {
+        let Self { flags, lines, may_be_stuck } = self;
+        let program = EpochProgram::parse(flags, lines, may_be_stuck).expect("each word is a step");
+        model::follow::<AllEpochRules>(&program, seed)
+    }
 }
 
 impl EpochBounds {

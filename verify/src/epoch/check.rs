@@ -1,15 +1,37 @@
 //! The properties that every execution keeps. Each is named at the head of its text.
 
-use super::program::EpochProgram;
-use super::rank::{BUFFERS, EpochRank, ObservedEpoch, StandsFor, WindowOperation, id};
-use super::state::{EpochState, OperationName, insert_sorted};
+use super::program::{EpochProgram, EpochStep};
+use super::rank::{BUFFERS, EpochRank, ObservedEpoch, StandsFor, WaitsFor, WindowOperation, id};
+use super::state::{EpochState, OperationName, StoredWord, insert_sorted};
 use carrousel_epoch::{
-    AllEpochRules, EpochKind, EpochView, Failure, Flags, GrantWord, Mode, OriginView, Packet, Relation,
-    RequestId, Transfer, may_overlap,
+    AllEpochRules, Call, EpochKind, EpochView, Failure, Flags, GrantWord, Mode, OriginView, Packet, Relation,
+    RequestId, Returned, Transfer, may_overlap,
 };
+use carrousel_lock::Grant;
 
 fn unless(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
     if holds { Ok(()) } else { Err(what()) }
+}
+
+/// S11: what opens an epoch is complete at once, and leaves no request; what closes one has a request that is.
+pub(super) fn returned(rank: &EpochRank, call: Call<'static>, returned: Returned) -> Result<(), String> {
+    let (is_right, what) = match call {
+        Call::Post(_) | Call::Start(_) | Call::Lock { .. } | Call::LockAll => {
+            (returned == Returned::Nothing, "an opening call")
+        }
+        // MPI-4.1 12.5.1: a fence that ends no epoch has nothing to wait for.
+        Call::Fence if rank.fences == 0 => (returned == Returned::Nothing, "the first fence"),
+        Call::Wait | Call::Complete | Call::Unlock(_) | Call::UnlockAll | Call::Fence => {
+            (matches!(returned, Returned::Request(_)), "a close")
+        }
+        Call::FlushWithRequest(_) => (matches!(returned, Returned::Request(_)), "a flush with a request"),
+        Call::Flush(_) => (matches!(returned, Returned::Flush(_)), "a flush"),
+        Call::Transfer { with_request, .. } => {
+            (matches!(returned, Returned::Request(_)) == with_request, "an operation")
+        }
+        Call::Test => (true, ""),
+    };
+    unless(is_right, || format!("at-birth: {what} gives {returned:?}"))
 }
 
 /// S2: a transfer begins when its access is granted.
@@ -140,6 +162,10 @@ fn closed(state: &EpochState, me: usize, number: u64) -> Result<(), String> {
         })?;
     }
     for (origin, exposure) in &epoch.origins {
+        let done = (*origin as u8, me as u8, GrantWord::Exposures, *exposure);
+        unless(state.finished.binary_search(&done).is_ok(), || {
+            format!("done-by-all: an exposure of rank {me} ends before rank {origin} is done with it")
+        })?;
         let is_late = |operation: &WindowOperation| {
             let is_its =
                 operation.target == me && operation.access == Some((GrantWord::Exposures, *exposure));
@@ -165,6 +191,7 @@ pub(super) fn state(state: &EpochState, program: &EpochProgram) -> Result<(), St
         counts(state, me)?;
         table(me, rank, program.flags)?;
         flushes(me, rank)?;
+        blocking_flush(me, rank, &program.ranks[me])?;
         lock(me, rank)?;
         // S15: with closes that wait, nothing is deferred while the program runs. But an exposure may have to wait for the
         // release of a lock that was given back.
@@ -182,10 +209,7 @@ fn lock(me: usize, rank: &EpochRank) -> Result<(), String> {
     if lock.is_free() {
         return Ok(());
     }
-    let is_exclusive = lock.holders().any(|holder| holder.mode == Mode::Exclusive);
-    unless(!is_exclusive || lock.holders().count() == 1, || {
-        format!("exclusion: the lock of rank {me} has several holders")
-    })?;
+    exclusion(me, lock.holders())?;
     let mut active = rank.window.epochs().filter(EpochView::is_active);
     let has_left =
         |origin: OriginView| origin.is_done && lock.holders().any(|holder| holder.origin == origin.rank);
@@ -196,6 +220,15 @@ fn lock(me: usize, rank: &EpochRank) -> Result<(), String> {
         EpochKind::Access | EpochKind::Lock | EpochKind::LockAll => false,
     });
     unless(!is_exposed, || format!("locked-or-exposed: the memory of rank {me} is locked and exposed"))
+}
+
+/// S8: an exclusive holder is alone.
+fn exclusion(me: usize, holders: impl Iterator<Item = Grant>) -> Result<(), String> {
+    let holders: Vec<Grant> = holders.collect();
+    let is_exclusive = holders.iter().any(|holder| holder.mode == Mode::Exclusive);
+    unless(!is_exclusive || holders.len() == 1, || {
+        format!("exclusion: the lock of rank {me} has several holders")
+    })
 }
 
 /// S1: g is a late copy of the peer's e.
@@ -210,6 +243,13 @@ fn counts(state: &EpochState, me: usize) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// S1: what a host stores in a grant word has grown.
+pub(super) fn store(known: StoredWord, me: usize, to: usize, value: u64) -> Result<(), String> {
+    unless(value > known.stored, || {
+        format!("counts-grow: rank {me} grants {value} to rank {to}, and has granted {}", known.stored)
+    })
 }
 
 /// S6, S7: epochs are active in opening order, and beside those only that the table allows.
@@ -262,6 +302,19 @@ fn flushes(me: usize, rank: &EpochRank) -> Result<(), String> {
     Ok(())
 }
 
+/// S10, of a flush that waits: it may return when all that was called before is complete, neither earlier nor later.
+fn blocking_flush(me: usize, rank: &EpochRank, steps: &[EpochStep]) -> Result<(), String> {
+    let Some(WaitsFor::Flush(point)) = rank.waits_for else { return Ok(()) };
+    let called = usize::from(rank.at).checked_sub(1).and_then(|at| steps.get(at));
+    let Some(EpochStep::Call(Call::Flush(flush), _)) = called else { return Ok(()) };
+    let is_over = rank.covered_by(*flush).next().is_none();
+    unless(rank.window.is_flushed(point) == Ok(is_over), || {
+        let when =
+            if is_over { "does not return, though what it flushes is complete" } else { "returns too early" };
+        format!("flush: a flush of rank {me} {when}")
+    })
+}
+
 /// Whether a flush with a request is under way.
 pub(super) fn is_flushing(rank: &EpochRank) -> bool {
     rank.requests.iter().any(|(_, stands_for)| matches!(stands_for, StandsFor::Flush(..)))
@@ -304,3 +357,6 @@ pub(super) fn stuck(state: &EpochState, program: &EpochProgram) -> String {
     });
     format!("never-stuck: nothing can happen, and {}", waits.collect::<Vec<_>>().join(", "))
 }
+
+#[cfg(test)]
+mod tests;

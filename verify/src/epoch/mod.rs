@@ -9,16 +9,21 @@
 //!
 //! **Programs.** A family has every program of some ranks up to a number of epochs: kinds, peers, one after the other or
 //! one inside the other, each close waiting or not, and the settings of the flags. What `oracle` says of a program whose
-//! every close waits decides whether it may get stuck.
+//! every close waits decides whether it may get stuck. A single program may also be followed along some of its executions
+//! only, where it has too many.
 //!
-//! **The promises.** No transfer begins before its grant (`granted-first`), and each acts while its exposure is active, or
+//! **The promises.** What a rank knows of grants is a late copy of what was granted, and grows (`late-copy`,
+//! `counts-grow`). No transfer begins before its grant (`granted-first`), and each acts while its exposure is active, or
 //! its lock is held (`exposed`). Done comes once, after the close and behind the data (`one-done`, `done-is-last`). An
-//! exposure ends when all of its data is there (`data-is-there`), a fence after all have called it (`fence-is-barrier`).
+//! exposure ends when all origins are done (`done-by-all`) and all of its data is there (`data-is-there`), a fence after
+//! all have called it (`fence-is-barrier`), an access when its operations are complete (`close-completes`).
 //! Epochs are activated in opening order, beside those only that the table allows (`opening-order`, `table`). Locks are
 //! exclusive, and memory is not locked and exposed at once (`exclusion`, `locked-or-exposed`). A flush is complete when
-//! what it covers is, neither earlier nor later (`flush`). Accumulates of one origin act in program order (`accumulate-order`), and no staging buffer has two operands
-//! (`staging`). A request is complete once (`once`). With closes that wait,
-//! nothing is deferred (`blocking-is-immediate`). No honest packet is refused (`honest-packets`). A program that must end
+//! what it covers is, neither earlier nor later (`flush`). Accumulates of one origin act in program order
+//! (`accumulate-order`), and no staging buffer has two operands (`staging`). What opens an epoch returns without a request
+//! (`at-birth`), and each request is complete once (`once`); that of an operation, when its local buffer is free
+//! (`own-request`). With closes that wait, nothing is deferred (`blocking-is-immediate`). No honest packet is refused
+//! (`honest-packets`). A program that must end
 //! by MPI's rules does, also with closes that return (`never-stuck`), and then both ranks of each pair have counted the
 //! same (`quiet`).
 //!

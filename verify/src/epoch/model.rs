@@ -137,6 +137,27 @@ impl EpochSearch<'_> {
     }
 }
 
+/// Follows one execution of a program, in which a seed decides what comes next, to its end: for programs that have too many
+/// to explore all of them. The text of the violation, if there is one.
+pub(super) fn follow<R: EpochRules>(program: &EpochProgram, seed: u64) -> Option<String> {
+    let situations = Situations::default();
+    let (mut state, mut random) = (EpochState::new::<R>(program), seed);
+    let (mut past, mut possible) = (Vec::new(), Vec::new());
+    loop {
+        step::actions(program, &state, &mut possible);
+        if let Some(what) = broken(program, &state, possible.is_empty()) {
+            past.push((state, None));
+            return Some(tell::tell(&what, program, &past));
+        }
+        // Knuth's MMIX generator, whose high bits are the better ones.
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let action = *possible.get((random >> 33) as usize % possible.len().max(1))?;
+        possible.clear();
+        let next = step::after(program, &state, action, &situations);
+        past.push((std::mem::replace(&mut state, next), Some(action)));
+    }
+}
+
 /// The limits are checked after so many states.
 const STATES_BETWEEN_LOOKS: usize = 1024;
 

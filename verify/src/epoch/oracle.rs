@@ -261,3 +261,99 @@ fn count(counts: &mut Count, pair: (usize, usize)) -> usize {
     *count += 1;
     *count
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::bounds::FlagSettings;
+    use super::super::families::{EpochItems, programs};
+    use super::super::model;
+    use super::*;
+    use crate::explore::Limits;
+    use carrousel_epoch::{AllEpochRules, Flags};
+
+    fn program(lines: &[&str]) -> EpochProgram {
+        EpochProgram::parse(Flags::default(), lines, false).expect("every word is a step")
+    }
+
+    #[test]
+    fn accesses_match_exposures_of_their_kind_in_order() {
+        let matched = |lines: &[&str]| is_matched(&program(lines).ranks);
+        assert!(matched(&["start:1 complete fence", "post:0 wait fence"]));
+        assert!(matched(&["start:12 complete", "post:0 wait", "post:0 wait"]));
+        assert!(matched(&["lock:1 unlock:1", ""]), "the host of a lock does nothing");
+        assert!(!matched(&["start:1 complete", ""]));
+        assert!(!matched(&["", "post:0 wait"]));
+        assert!(!matched(&["start:1 complete fence", "fence post:0 wait"]));
+        assert!(!matched(&["start:12 complete", "post:0 wait", "post:1 wait"]));
+        assert!(!matched(&["fence fence", "fence"]));
+    }
+
+    #[track_caller]
+    fn may(lines: &[&str]) -> bool {
+        may_be_stuck(&program(lines))
+    }
+
+    #[test]
+    fn a_close_waits_for_the_calls_of_others() {
+        assert!(!may(&["start:1 complete", "post:0 wait"]));
+        assert!(!may(&["post:1 start:1 complete wait", "post:0 start:0 complete wait"]));
+        assert!(
+            may(&["start:1 complete post:1 wait", "start:0 complete post:0 wait"]),
+            "each waits for a post"
+        );
+        assert!(may(&["start:1 complete start:1 complete", "post:0 wait"]), "one post is for one start");
+        assert!(may(&["post:1 wait", "recv:0 start:0 complete"]), "wait returns behind complete");
+        assert!(!may(&["fence fence", "fence fence"]));
+        assert!(may(&["fence fence fence", "fence fence"]));
+        assert!(!may(&["fence", ""]), "the first fence ends no epoch");
+        assert!(may(&["recv:1 send:1", "recv:0 send:0"]));
+        assert!(!may(&["send:1 recv:1", "recv:0 send:0"]));
+    }
+
+    #[test]
+    fn locks_exclude_in_order_of_arrival() {
+        assert!(!may(&["xlock:1 unlock:1", "xlock:1 unlock:1"]));
+        assert!(!may(&["xlock:0 xlock:1 unlock:1 unlock:0", "xlock:0 xlock:1 unlock:1 unlock:0"]));
+        let crossed = |lock: &str| {
+            let nested =
+                |one, other| format!("{lock}:{one} flush:{one} {lock}:{other} unlock:{other} unlock:{one}");
+            may(&[&nested(0, 1), &nested(1, 0)])
+        };
+        assert!(crossed("xlock"));
+        assert!(!crossed("lock"), "shared locks exclude nobody");
+        // Each lock_all holds one lock, and its flush waits for the other one behind an exclusive request.
+        let singles = ["xlock:0 unlock:0", "xlock:1 unlock:1"];
+        let all = ["lock_all flush:1 unlock_all", "lock_all flush:0 unlock_all"];
+        assert!(may(&[all, singles].concat()));
+        assert!(!may(&[["lock_all unlock_all"; 2], singles].concat()), "it gives each back when it has it");
+        assert!(
+            may(&["xlock:1 send:1 recv:1 unlock:1", "recv:0 xlock:1 unlock:1 send:0"]),
+            "its holder waits"
+        );
+        assert!(!may(&["xlock:1 unlock:1 send:1 recv:1", "recv:0 xlock:1 unlock:1 send:0"]));
+    }
+
+    #[test]
+    fn memory_is_not_to_be_exposed_while_it_may_be_locked() {
+        assert!(may(&["lock:1 unlock:1", "post:0 wait"]));
+        assert!(may(&["lock:1 unlock:1 start:1 complete", "post:0 wait"]), "its release may be late");
+        assert!(!may(&["lock:1 unlock:1 send:1 start:1 complete", "recv:0 post:0 wait"]));
+    }
+
+    /// A program that may get stuck is not held to its end: if the oracle let one too many, the proof would say less than it
+    /// seems to. Those of accesses and exposures do get stuck.
+    #[test]
+    fn what_may_get_stuck_does() {
+        let all = programs(EpochItems::General, 2, 2, 3, &FlagSettings::Off.all());
+        let stuck = all.into_iter().filter(|program| program.is_blocking && program.may_be_stuck);
+        let mut count = 0;
+        for program in stuck {
+            let must_end = EpochProgram { may_be_stuck: false, ..program };
+            let found =
+                model::explore::<AllEpochRules>(std::slice::from_ref(&must_end), &Limits::default()).broken;
+            assert!(found.unwrap_or_default().starts_with("never-stuck"), "{must_end}");
+            count += 1;
+        }
+        assert!(count > 3, "{count}");
+    }
+}

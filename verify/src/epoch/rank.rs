@@ -3,7 +3,7 @@
 use super::program::{Blocking, EpochStep};
 use super::window::ModelWindow;
 use carrousel_epoch::{
-    Call, EpochKind, EpochRules, Flags, FlushPoint, GrantWord, OperationId, Packet, RankId, RequestId,
+    Call, EpochKind, EpochRules, Flags, Flush, FlushPoint, GrantWord, OperationId, Packet, RankId, RequestId,
     Returned, Staging, TransferKind, Window, WindowSetup,
 };
 
@@ -183,16 +183,7 @@ impl EpochRank {
         }
         let stands_for = match call {
             Call::FlushWithRequest(flush) => {
-                let is_covered = |(_, operation): &(u8, &WindowOperation)| {
-                    let has_ended = if flush.is_local { operation.is_local } else { operation.is_complete };
-                    let epoch = self.epochs.get(operation.epoch as usize);
-                    let is_open = epoch.is_some_and(|epoch| epoch.is_open && epoch.kind.locks());
-                    !has_ended
-                        && is_open
-                        && flush.target.is_none_or(|target| index(target) == operation.target)
-                };
-                let covered = (0..).zip(&self.operations).filter(is_covered).map(|(at, _)| at);
-                Some(StandsFor::Flush(covered.collect(), flush.is_local))
+                Some(StandsFor::Flush(self.covered_by(flush).collect(), flush.is_local))
             }
             Call::Transfer { .. } => Some(StandsFor::Operation(self.operations.len() as u8 - 1)),
             _ => closed.map(StandsFor::Close),
@@ -209,6 +200,17 @@ impl EpochRank {
             Returned::Flush(point) => self.waits_for = Some(WaitsFor::Flush(point)),
             Returned::Nothing => {}
         }
+    }
+
+    /// The operations that a flush would have to wait for now.
+    pub(super) fn covered_by(&self, flush: Flush) -> impl Iterator<Item = u8> {
+        let is_covered = move |(_, operation): &(u8, &WindowOperation)| {
+            let has_ended = if flush.is_local { operation.is_local } else { operation.is_complete };
+            let epoch = self.epochs.get(operation.epoch as usize);
+            let is_open = epoch.is_some_and(|epoch| epoch.is_open && epoch.kind.locks());
+            !has_ended && is_open && flush.target.is_none_or(|target| index(target) == operation.target)
+        };
+        (0..).zip(&self.operations).filter(is_covered).map(|(at, _)| at)
     }
 
     /// Notes the ids of epochs that are active now.

@@ -25,6 +25,8 @@ situations! {
         Queued = "queued",
         /// A lock request has waited for an exposure.
         HeldBack = "held back",
+        /// A lock request has met an open exposure, and was reported.
+        LockedWhileExposed = "locked while exposed",
         /// An exposure has waited for the release of a lock.
         ExposureWaits = "exposure waits",
         /// A flush has waited.

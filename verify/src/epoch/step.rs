@@ -321,10 +321,15 @@ impl Stepping<'_> {
                 }
                 Output::Store { to, word, value } => {
                     let pair = self.state.pair(me, index(to));
-                    self.state.words[pair][word_index(word)].stored = value;
+                    let known = &mut self.state.words[pair][word_index(word)];
+                    check::store(*known, me, index(to), value)?;
+                    known.stored = value;
                 }
                 Output::Complete { request, result } => check::complete(self.state, me, request, result)?,
-                Output::Report(Report::LockedWhileExposed { .. } | Report::HolderDied { .. }) => {}
+                Output::Report(Report::LockedWhileExposed { .. }) => {
+                    self.situations.note(EpochCoverPoint::LockedWhileExposed);
+                }
+                Output::Report(Report::HolderDied { .. }) => {}
             }
         }
         Ok(())
@@ -353,6 +358,7 @@ impl Stepping<'_> {
                 rank.before_call(call);
                 let returned = rank.window.call(call, &mut out);
                 let returned = returned.map_err(|error| format!("usage: rank {me}: {error}"))?;
+                check::returned(rank, call, returned)?;
                 rank.after_call(call, returned, blocking);
                 self.perform(me, out)?;
                 if check::is_flushing(&self.state.ranks[me]) {

@@ -7,7 +7,7 @@ use crate::situations::names;
 
 use EpochCoverPoint::{
     BehindFlush, BehindStaged, Deferred, EarlyGrant, Enclosed, EndedFirst, ExposureWaits, Fenced, Flagged,
-    Flushed, HeldBack, Nested, NoBuffer, Queued, Replayed, Staged, Stuck,
+    Flushed, HeldBack, LockedWhileExposed, Nested, NoBuffer, Queued, Replayed, Staged, Stuck,
 };
 
 const GENERAL: &[EpochCoverPoint] =
@@ -18,7 +18,8 @@ const FENCES: &[EpochCoverPoint] = &[Deferred, Replayed, EarlyGrant, Nested, Enc
 const LOCKS: &[EpochCoverPoint] = &[Replayed, Nested, Fenced, Queued];
 const FLUSHES: &[EpochCoverPoint] = &[Flushed, BehindFlush];
 const ACCUMULATES: &[EpochCoverPoint] = &[Staged, NoBuffer, BehindStaged, Fenced];
-const MIXED: &[EpochCoverPoint] = &[Deferred, EarlyGrant, Nested, Queued, HeldBack, ExposureWaits, Stuck];
+const MIXED: &[EpochCoverPoint] =
+    &[Deferred, EarlyGrant, Nested, Queued, HeldBack, LockedWhileExposed, ExposureWaits, Stuck];
 
 /// The bounds, each with what its exploration has to meet.
 fn families(full: bool) -> Vec<(EpochBounds, &'static [EpochCoverPoint])> {
