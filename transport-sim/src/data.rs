@@ -3,6 +3,7 @@
 //! A buffer is moved here when its request begins, and moved back when the request ends. So the simulator never
 //! writes to memory of the task, even if the task is dropped in between.
 
+use crate::keys::ByKey;
 use crate::window_data::{InOperation, SharedMemory};
 use carrousel_rank::{Handle, Kept, Memory, Work};
 use std::collections::VecDeque;
@@ -31,7 +32,7 @@ pub(crate) struct Data {
     /// The rank's memory of each window.
     pub(crate) windows: Vec<SharedMemory>,
     /// Operations on windows that are not complete, by name.
-    pub(crate) operations: BTreeMap<u64, InOperation>,
+    pub(crate) operations: ByKey<u64, InOperation>,
     /// The last name that was given.
     last_operation: u64,
 }

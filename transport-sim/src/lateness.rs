@@ -1,5 +1,6 @@
 //! Waits in epochs for ranks that are late: the patterns of nonblocking-rma-epochs III.
 
+use crate::keys::ByKey;
 use crate::late::Late;
 use crate::process::Process;
 use carrousel_rank::epoch::{self, EpochKind, GrantWord, Inefficiency, Packet};
@@ -16,13 +17,13 @@ pub(crate) struct Lateness {
     shortest_ns: u64,
     /// When the first transfer of one rank to another began that is not over, or was not followed by a Done; and when
     /// the last had landed.
-    transfers: BTreeMap<(WindowIndex, Pair), (u64, u64)>,
+    transfers: ByKey<(WindowIndex, Pair), (u64, u64)>,
     /// When an origin posted that it is done with an access.
-    done: BTreeMap<(WindowIndex, Pair, u64), u64>,
+    done: ByKey<(WindowIndex, Pair, u64), u64>,
     /// By host, the rank whose release of its lock it handles.
-    releasing: BTreeMap<(WindowIndex, u32), u32>,
+    releasing: ByKey<(WindowIndex, u32), u32>,
     /// By host and origin, the rank whose release has given that origin the lock.
-    released: BTreeMap<(WindowIndex, Pair), u32>,
+    released: ByKey<(WindowIndex, Pair), u32>,
     /// By rank, statement and pattern, the longest.
     found: BTreeMap<(u32, u32, Inefficiency), Found>,
 }
@@ -80,8 +81,7 @@ impl Lateness {
                 let (begun, landed) = self.transfers.remove(&(window, (from.0, rank))).unwrap_or_default();
                 let Some(since) = self.waits_since(process, now) else { return };
                 let exposes = |it: &epoch::EpochView<'_>| {
-                    it.is_closed()
-                        && it.origins().any(|origin| origin.rank == from && origin.exposure == access)
+                    it.is_closed() && it.origin(from).is_some_and(|origin| origin.exposure == access)
                 };
                 match kind_of(process, window, exposes) {
                     Some(EpochKind::Exposure) => {
@@ -105,9 +105,7 @@ impl Lateness {
                 let waits = |it: &epoch::EpochView<'_>| {
                     it.name().kind.locks() == (word == GrantWord::Locks)
                         && it.is_closed()
-                        && it
-                            .targets()
-                            .any(|target| target.rank == from && !target.is_granted && target.access <= value)
+                        && it.target(from).is_some_and(|target| !target.is_granted && target.access <= value)
                 };
                 match (kind_of(process, window, waits), self.released.remove(&(window, (from.0, rank)))) {
                     (Some(EpochKind::Access), _) => {
@@ -124,7 +122,7 @@ impl Lateness {
     }
 
     /// Since when a rank has waited for epochs, if it has for longer than the network explains. What follows looks at every
-    /// target of an epoch.
+    /// epoch.
     fn waits_since<P: Protocol>(&self, process: &Process<P>, now: u64) -> Option<u64> {
         process.waits_for_window_since().filter(|since| now - since > self.shortest_ns)
     }

@@ -36,6 +36,7 @@ mod config;
 mod conformance;
 mod data;
 mod error;
+mod keys;
 mod late;
 mod lateness;
 mod links;

@@ -6,6 +6,7 @@
 //! copy engine instead of cards.
 
 use crate::config::Jitter;
+use crate::keys::ByKey;
 use crate::links::Links;
 use crate::load::Load;
 use crate::parameters::{Network as Parameters, Path};
@@ -24,12 +25,19 @@ pub(crate) struct Transfer {
     fenced: bool,
     channel: u32,
     started: u64,
+    /// The one that waits behind it in its channel.
+    next: u32,
 }
+
+/// No transfer.
+const NONE: u32 = u32::MAX;
 
 /// One connection, or one queue of answers to reads.
 #[derive(Debug)]
 struct Channel {
-    waiting: VecDeque<u32>,
+    /// The first and the last of the transfers that wait; each names the next.
+    first: u32,
+    last: u32,
     /// A transfer is under way.
     busy: bool,
     /// How much of what was fetched has not come back.
@@ -63,8 +71,8 @@ pub(crate) struct Fabric {
     cards: Vec<Card>,
     links: Links,
     channels: Vec<Channel>,
-    /// By rank: its channels, sorted by peer and kind.
-    channels_of: Vec<Vec<((u32, bool), u32)>>,
+    /// By rank: its channels, by peer and kind.
+    channels_of: Vec<ByKey<(u32, bool), u32>>,
     transfers: Vec<Transfer>,
     free: Vec<u32>,
     jitter: Jitter,
@@ -89,7 +97,7 @@ impl Fabric {
             cards: vec![Card::default(); count],
             links: Links::new(count * 3),
             channels: Vec::new(),
-            channels_of: vec![Vec::new(); nodes.len()],
+            channels_of: vec![ByKey::default(); nodes.len()],
             transfers: Vec::new(),
             free: Vec::new(),
             jitter,
@@ -97,25 +105,14 @@ impl Fabric {
     }
 
     fn channel(&mut self, from: u32, to: u32, answers: bool) -> u32 {
-        let own = &mut self.channels_of[from as usize];
-        match own.binary_search_by_key(&(to, answers), |(key, _)| *key) {
-            Ok(at) => own[at].1,
-            Err(at) => {
-                let id = self.channels.len() as u32;
-                own.insert(at, ((to, answers), id));
-                let local = self.nodes[from as usize] == self.nodes[to as usize];
-                let (waiting, latest) = (VecDeque::new(), [0; Operation::ALL.len()]);
-                self.channels.push(Channel {
-                    waiting,
-                    busy: false,
-                    fetching: 0,
-                    latest,
-                    completed: 0,
-                    local,
-                });
-                id
-            }
-        }
+        let Self { channels, channels_of, nodes, .. } = self;
+        *channels_of[from as usize].entry((to, answers)).or_insert_with(|| {
+            let local = nodes[from as usize] == nodes[to as usize];
+            let latest = [0; Operation::ALL.len()];
+            let (first, last) = (NONE, NONE);
+            channels.push(Channel { first, last, busy: false, fetching: 0, latest, completed: 0, local });
+            channels.len() as u32 - 1
+        })
     }
 
     fn transfer(&mut self, transfer: Transfer) -> u32 {
@@ -160,8 +157,13 @@ impl Fabric {
         queue: &mut Queue,
     ) -> u32 {
         let channel = self.channel(from, to, matches!(load, Load::ReadData { .. }));
-        let transfer = self.transfer(Transfer { from, to, load, fenced, channel, started: queue.now() });
-        self.channels[channel as usize].waiting.push_back(transfer);
+        let transfer =
+            self.transfer(Transfer { from, to, load, fenced, channel, started: queue.now(), next: NONE });
+        let waiting = &mut self.channels[channel as usize];
+        match std::mem::replace(&mut waiting.last, transfer) {
+            NONE => waiting.first = transfer,
+            last => self.transfers[last as usize].next = transfer,
+        }
         self.start_waiting(channel, queue);
         transfer
     }
@@ -169,16 +171,19 @@ impl Fabric {
     /// Starts what waits in a channel and need not.
     fn start_waiting(&mut self, channel: u32, queue: &mut Queue) {
         let at = channel as usize;
-        while !self.channels[at].busy
-            && let Some(next) = self.channels[at].waiting.front().copied()
-        {
-            let Transfer { fenced, load, .. } = self.transfers[next as usize];
-            if fenced && self.channels[at].fetching > 0 {
+        while !self.channels[at].busy && self.channels[at].first != NONE {
+            let channel = &mut self.channels[at];
+            let first = channel.first;
+            let Transfer { fenced, load, next, .. } = self.transfers[first as usize];
+            if fenced && channel.fetching > 0 {
                 return;
             }
-            self.channels[at].waiting.pop_front();
-            self.channels[at].fetching += u32::from(load.fetches());
-            self.start(next, queue);
+            channel.first = next;
+            if next == NONE {
+                channel.last = NONE;
+            }
+            channel.fetching += u32::from(load.fetches());
+            self.start(first, queue);
         }
     }
 
@@ -288,7 +293,8 @@ impl Fabric {
                 let latency = self.jitter.lengthen(self.path(channel).latency_ns);
                 let (from, to, load) = (to, from, Load::Written { owner });
                 let started = queue.now();
-                self.transfers[id as usize] = Transfer { from, to, load, fenced: false, channel, started };
+                self.transfers[id as usize] =
+                    Transfer { from, to, load, fenced: false, channel, started, next: NONE };
                 // Completions of one connection keep the order of its writes.
                 let completed = &mut self.channels[channel as usize].completed;
                 *completed = queue.now().saturating_add(latency).max(*completed);

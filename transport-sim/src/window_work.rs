@@ -17,13 +17,13 @@ impl<P: Protocol> World<'_, P> {
     /// Whether work is to be carried out now; else the schedule has it.
     pub(crate) fn admits(&mut self, rank: u32, window: WindowIndex, work: WindowWork) -> bool {
         match work {
-            WindowWork::Transfer { operation, epoch, transfer, .. } => {
+            WindowWork::Transfer { operation, transfer, .. } => {
                 let place = (self.place(rank, transfer.target), transfer.target.0 == rank);
                 let process = &mut self.processes[rank as usize];
-                let epochs = process.rank.window(window).into_iter().flat_map(|window| window.epochs());
+                let is_closed = |window: &epoch::Window<_>| window.is_closed_around(operation);
                 // In the call of an operation its epoch is open.
-                let is_closed = !process.windows.is_in_access()
-                    && epochs.filter(|it| it.name().number == epoch).any(|it| it.is_closed());
+                let is_closed =
+                    !process.windows.is_in_access() && process.rank.window(window).is_some_and(is_closed);
                 process.windows.offer((window, operation, work), transfer, place, is_closed)
             }
             WindowWork::Post { to, .. } => self.processes[rank as usize].windows.notice(to, window, work),
@@ -178,8 +178,7 @@ impl<P: Protocol> World<'_, P> {
             process.operation_is_complete(transfer.local, now);
         }
         let told = process.rank.event_window(window, event, &mut process.outputs);
-        let line = process.line();
-        told.map_err(|error| SimError::BrokenWindow { rank, line, error })
+        told.map_err(|error| SimError::BrokenWindow { rank, line: process.line(), error })
     }
 
     /// Carries out an operation for its origin, and answers.

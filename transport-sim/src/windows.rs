@@ -6,6 +6,7 @@
 //! a node, the target's between nodes.
 
 use crate::config::{Acquisition, Config, Copies};
+use crate::keys::ByKey;
 use crate::load::Accumulation;
 use crate::program::WindowCall;
 use carrousel_rank::epoch::{self, Call, OperationId};
@@ -58,7 +59,7 @@ pub(crate) struct WindowSide {
     /// Operations that the card has.
     posted: u32,
     /// The operations under way.
-    transfers: BTreeMap<(WindowIndex, OperationId), epoch::Transfer>,
+    transfers: ByKey<(WindowIndex, OperationId), epoch::Transfer>,
 }
 
 impl WindowSide {
@@ -81,7 +82,7 @@ impl WindowSide {
             flushed: Vec::new(),
             copied: VecDeque::new(),
             posted: 0,
-            transfers: BTreeMap::new(),
+            transfers: ByKey::default(),
         }
     }
 

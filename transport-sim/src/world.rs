@@ -290,8 +290,7 @@ impl<'a, P: Protocol> World<'a, P> {
             Arrival::Message(event) => {
                 let process = &mut self.processes[rank as usize];
                 let handled = process.rank.event(event, &mut process.outputs);
-                let line = process.line();
-                handled.map_err(|error| SimError::Broken { rank, line, error })
+                handled.map_err(|error| SimError::Broken { rank, line: process.line(), error })
             }
             Arrival::Window(window, event) => self.tell_window(rank, window, event),
             Arrival::Apply { from, window, operation, accumulation } => {

@@ -5,7 +5,7 @@ use crate::calls::{Call, GrantWord};
 use crate::epoch::{Epoch, Origin, Target};
 use crate::errors::EpochName;
 use crate::kinds::{EpochKind, Flags};
-use crate::names::RequestId;
+use crate::names::{OperationId, RequestId};
 use crate::peers::Counts;
 use crate::rules::EpochRules;
 use carrousel_lock::{AllLockRules, LockManager, Mode};
@@ -76,26 +76,49 @@ impl<'a> EpochView<'a> {
 
     /// Its targets, once it is active.
     pub fn targets(&self) -> impl Iterator<Item = TargetView> + use<'a> {
-        self.epoch.targets.iter().map(|target: &Target| TargetView {
-            rank: target.rank,
-            access: target.access,
-            is_granted: target.is_granted,
-            is_finished: target.is_finished,
-            incomplete: target.incomplete.remote,
-        })
+        self.epoch.targets.iter().map(target_view)
+    }
+
+    /// Its target of this rank, once it is active.
+    pub fn target(&self, rank: RankId) -> Option<TargetView> {
+        let at = self.epoch.group.position(rank)?;
+        self.epoch.targets.get(at as usize).map(target_view)
     }
 
     /// Its origins, once it is active.
     pub fn origins(&self) -> impl Iterator<Item = OriginView> + use<'a> {
-        self.epoch.origins.iter().map(|origin: &Origin| OriginView {
-            rank: origin.rank,
-            exposure: origin.exposure,
-            is_done: origin.is_done,
-        })
+        self.epoch.origins.iter().map(origin_view)
+    }
+
+    /// Its origin of this rank, once it is active.
+    pub fn origin(&self, rank: RankId) -> Option<OriginView> {
+        let at = self.epoch.group.position(rank)?;
+        self.epoch.origins.get(at as usize).map(origin_view)
     }
 }
 
+fn target_view(target: &Target) -> TargetView {
+    TargetView {
+        rank: target.rank,
+        access: target.access,
+        is_granted: target.is_granted,
+        is_finished: target.is_finished,
+        incomplete: target.incomplete.remote,
+    }
+}
+
+fn origin_view(origin: &Origin) -> OriginView {
+    OriginView { rank: origin.rank, exposure: origin.exposure, is_done: origin.is_done }
+}
+
 impl<R: EpochRules> Window<R> {
+    /// Whether the epoch of an operation that is not complete was closed.
+    pub fn is_closed_around(&self, OperationId { age, at }: OperationId) -> bool {
+        let operation = self.operations.get(at).filter(|operation| operation.age == age);
+        let epoch = operation.and_then(|operation| self.epochs.get(operation.epoch));
+        epoch.is_some_and(|epoch| epoch.closed.is_some())
+    }
+
     /// The epochs that have not completed, in no particular order.
     pub fn epochs(&self) -> impl Iterator<Item = EpochView<'_>> {
         self.epochs.iter().map(|(_, epoch)| EpochView { epoch })
@@ -117,7 +140,7 @@ impl<R: EpochRules> Window<R> {
             let is_of_target = kind != EpochKind::Lock || name.target == Some(target);
             name.kind == kind && is_of_target && !epoch.is_closed()
         });
-        open.all(|epoch| epoch.targets().any(|granted| granted.rank == target && granted.is_granted))
+        open.all(|epoch| epoch.target(target).is_some_and(|granted| granted.is_granted))
     }
 
     /// Whether a blocking call that has opened an epoch still has to wait for the lock of this rank's own memory: the program
