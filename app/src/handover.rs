@@ -41,6 +41,10 @@ pub struct Handover {
     pub seed: u64,
     /// The largest random addition to a duration, in thousandths of it.
     pub jitter_per_mille: u32,
+    /// Of how many statements the report has the times of each.
+    pub statements_max: u64,
+    /// How many waits for late ranks the report has.
+    pub late_max: usize,
     /// The form in which to draw the timeline; `None` for no drawing.
     pub drawing: Option<Drawing>,
     /// The file into which the program writes its [`Outcome`](crate::Outcome).
@@ -81,6 +85,8 @@ impl Handover {
         config.acquisition = self.locks.parse()?;
         config.seed = self.seed;
         config.jitter_per_mille = self.jitter_per_mille;
+        config.statements_max = self.statements_max;
+        config.late_max = self.late_max;
         config.timeline = self.drawing.is_some();
         Ok(config)
     }

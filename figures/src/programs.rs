@@ -20,7 +20,7 @@ where
     let nodes = (0..ranks).map(|rank| rank / CORES).collect();
     let job = TaskJob { nodes, ..TaskJob::new("application", ranks) };
     let network = Network::named("qdr")?;
-    let config = Config { timeline: false, statements: false, copies, ..Config::new(network) };
+    let config = Config { timeline: false, statements_max: 0, late_max: 0, copies, ..Config::new(network) };
     let (took, _) = simulate(&job, &config, app)
         .map_err(|error| FigureError::Failed { error, text: format!("an application of {ranks} ranks") })?;
     Ok(took.into_iter().max().unwrap_or(0) as f64 / 1000.0)

@@ -230,8 +230,11 @@ pub struct Config {
     pub seed: u64,
     /// Each latency and each computation is longer by up to this many thousandths, at random.
     pub jitter_per_mille: u32,
-    /// Whether to record the times of statements. Without, a report has none, and a long run needs less memory.
-    pub statements: bool,
+    /// The report has the times of each statement if the run executes no more than so many. It has totals by line of any
+    /// number, for which a run needs no memory.
+    pub statements_max: u64,
+    /// The report has the longest waits for late ranks, so many.
+    pub late_max: usize,
     /// Whether to record the data of a timeline.
     pub timeline: bool,
     /// The bounds of the run.
@@ -252,7 +255,8 @@ impl Config {
             patience,
             seed: 0,
             jitter_per_mille: 0,
-            statements: true,
+            statements_max: u64::MAX,
+            late_max: usize::MAX,
             timeline: true,
             limits: Limits::default(),
         }

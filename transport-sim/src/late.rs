@@ -21,6 +21,13 @@ pub struct Late {
     pub to_us: f64,
 }
 
+impl Late {
+    /// How long.
+    pub fn length_us(&self) -> f64 {
+        self.to_us - self.from_us
+    }
+}
+
 /// The names of patterns in reports: `late_post`.
 mod name {
     use carrousel_rank::epoch::Inefficiency;

@@ -5,7 +5,9 @@ use crate::late::Late;
 use crate::process::Process;
 use carrousel_rank::epoch::{self, EpochKind, GrantWord, Inefficiency, Packet};
 use carrousel_rank::{Protocol, WindowIndex};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// From whom to whom.
 type Pair = (u32, u32);
@@ -24,22 +26,50 @@ pub(crate) struct Lateness {
     releasing: ByKey<(WindowIndex, u32), u32>,
     /// By host and origin, the rank whose release has given that origin the lock.
     released: ByKey<(WindowIndex, Pair), u32>,
-    /// By rank, statement and pattern, the longest.
-    found: BTreeMap<(u32, u32, Inefficiency), Found>,
+    /// By rank and pattern, the longest of the rank's last statement that has waited so.
+    last: BTreeMap<(u32, Inefficiency), Found>,
+    /// Those of statements before: the longest, so many.
+    before: Vec<Found>,
+    longest_max: usize,
+    /// How many there have been.
+    count: u64,
 }
 
 /// A wait. Times are nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Found {
+    rank: u32,
+    statement: u32,
+    pattern: Inefficiency,
     from: u64,
     to: u64,
     by: u32,
     line: u32,
 }
 
+impl Found {
+    /// By rank, and then in the order of its program.
+    fn place(&self) -> (u32, u32, Inefficiency) {
+        (self.rank, self.statement, self.pattern)
+    }
+
+    /// The longest first, as a report has them.
+    fn by_length(one: &Self, other: &Self) -> Ordering {
+        let length = |found: &Self| found.late().length_us();
+        length(other).total_cmp(&length(one)).then_with(|| one.place().cmp(&other.place()))
+    }
+
+    fn late(&self) -> Late {
+        let us = |ns: u64| ns as f64 / 1000.0;
+        let Self { rank, pattern, from, to, by, line, .. } = *self;
+        Late { pattern, rank, line, by, from_us: us(from), to_us: us(to) }
+    }
+}
+
 impl Lateness {
-    pub(crate) fn new(shortest_ns: u64) -> Self {
-        Self { shortest_ns, ..Self::default() }
+    /// No wait yet. Waits that are not longer than so many nanoseconds are none, and of the others the longest are kept.
+    pub(crate) fn new(shortest_ns: u64, longest_max: usize) -> Self {
+        Self { shortest_ns, longest_max, ..Self::default() }
     }
 
     /// A transfer from the first rank to the second begins.
@@ -138,26 +168,45 @@ impl Lateness {
         if to.saturating_sub(from) <= self.shortest_ns || by == rank {
             return;
         }
-        let statement = process.times.len() as u32;
-        let found = Found { from, to, by, line: process.line() };
-        let known = self.found.entry((rank, statement, pattern)).or_insert(found);
-        if to - from > known.to - known.from {
-            *known = found;
+        let statement = process.executed.begun();
+        let found = Found { rank, statement, pattern, from, to, by, line: process.line() };
+        match self.last.entry((rank, pattern)) {
+            Entry::Occupied(mut known) if known.get().statement == statement => {
+                if to - from > known.get().to - known.get().from {
+                    known.insert(found);
+                }
+            }
+            Entry::Occupied(mut known) => {
+                let before = known.insert(found);
+                self.keep(before);
+            }
+            Entry::Vacant(none) => {
+                none.insert(found);
+            }
         }
     }
 
-    /// All that was found, by rank and then in the order of its program.
-    pub(crate) fn finish(self) -> Vec<Late> {
-        let us = |ns: u64| ns as f64 / 1000.0;
-        let late = |((rank, _, pattern), Found { from, to, by, line })| Late {
-            pattern,
-            rank,
-            line,
-            by,
-            from_us: us(from),
-            to_us: us(to),
-        };
-        self.found.into_iter().map(late).collect()
+    /// Keeps a wait if it is one of the longest so far.
+    fn keep(&mut self, found: Found) {
+        self.count += 1;
+        if self.longest_max == usize::MAX {
+            self.before.push(found);
+            return;
+        }
+        let at = self.before.partition_point(|known| Found::by_length(known, &found).is_lt());
+        if at < self.longest_max {
+            self.before.insert(at, found);
+            self.before.truncate(self.longest_max);
+        }
+    }
+
+    /// The longest that were found, by rank and then in the order of its program; and how many were found.
+    pub(crate) fn finish(mut self) -> (Vec<Late>, u64) {
+        for found in std::mem::take(&mut self.last).into_values() {
+            self.keep(found);
+        }
+        self.before.sort_unstable_by_key(Found::place);
+        (self.before.iter().map(Found::late).collect(), self.count)
     }
 }
 

@@ -51,8 +51,10 @@ mod queue;
 mod record;
 mod report;
 mod script;
+mod statements;
 mod task;
 pub mod timeline;
+mod totals;
 mod window_data;
 mod window_port;
 mod window_work;
@@ -68,6 +70,7 @@ pub use parameters::{BadNetwork, Cpu, Network, Path, Thread};
 pub use port::{Flight, Port};
 pub use report::{Count, Report, Statement, Statistics};
 pub use task::TaskFuture;
+pub use totals::LineTotal;
 pub use window_data::{Fetched, Operand, SharedMemory, WindowMemory};
 
 pub use carrousel_rank::epoch::Inefficiency;

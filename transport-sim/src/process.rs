@@ -6,7 +6,9 @@ use crate::error::{SimError, Stuck};
 use crate::program::Action;
 use crate::report::Statement;
 use crate::script::Script;
+use crate::statements::Statements;
 use crate::task::Task;
+use crate::totals::Totals;
 use crate::windows::{Arrival, WindowSide};
 use carrousel_rank::epoch::{Flags, WindowSetup};
 use carrousel_rank::{
@@ -49,14 +51,6 @@ pub(crate) enum Goal {
     Finished,
 }
 
-/// The times at which one executed statement began, returned, and was complete, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    pub(crate) begin: u64,
-    pub(crate) end: u64,
-    pub(crate) complete: Option<u64>,
-}
-
 /// The owner of a position in the request table.
 #[derive(Clone, Copy, Debug, Default)]
 struct Slot {
@@ -97,10 +91,7 @@ pub(crate) struct Process<P: Protocol> {
     /// How its windows are made, flags apart.
     setup: WindowSetup,
     me: u32,
-    /// Whether statements are recorded; otherwise only the present one is known.
-    records: bool,
-    /// By executed statement.
-    pub(crate) times: Vec<Times>,
+    pub(crate) executed: Statements,
     /// Whether the request of the statement goes on after the statement has returned.
     starts_request: bool,
     calls: [Option<Call>; 2],
@@ -125,9 +116,9 @@ impl<P: Protocol> Process<P> {
         config: &Config,
         driver: Driver,
     ) -> Self {
-        let (data, steps) = match &driver {
-            Driver::Script(script) => (None, script.program().len()),
-            Driver::Task(_) => (Some(Box::default()), 0),
+        let data = match &driver {
+            Driver::Script(_) => None,
+            Driver::Task(_) => Some(Box::default()),
         };
         Self {
             rank: Rank::new(RankId(me), &Job { ranks }, options),
@@ -141,8 +132,7 @@ impl<P: Protocol> Process<P> {
             windows: WindowSide::new(config),
             setup,
             me,
-            records: config.statements,
-            times: Vec::with_capacity(steps),
+            executed: Statements::default(),
             starts_request: false,
             calls: [None; 2],
             blocking: false,
@@ -164,15 +154,15 @@ impl<P: Protocol> Process<P> {
     pub(crate) fn line(&self) -> u32 {
         match &self.driver {
             Driver::Script(script) => script.line(),
-            Driver::Task(task) => task.line(self.times.len().saturating_sub(1)),
+            Driver::Task(task) => task.line(),
         }
     }
 
-    /// The line of an executed statement.
-    pub(crate) fn line_of(&self, statement: usize) -> u32 {
+    /// The line of an executed statement, whose request is open if it is not the present one.
+    pub(crate) fn line_of(&self, statement: u32, totals: &Totals) -> u32 {
         match &self.driver {
-            Driver::Script(script) => script.program().statement(statement).line(),
-            Driver::Task(task) => task.line(statement),
+            Driver::Script(script) => script.program().statement(statement as usize).line(),
+            Driver::Task(_) => self.executed.line(statement).map_or(0, |line| totals.name(line).1),
         }
     }
 
@@ -181,7 +171,7 @@ impl<P: Protocol> Process<P> {
     }
 
     /// Begins the next statement; `None` at the end of the program.
-    pub(crate) fn begin(&mut self, now: u64) -> Result<Option<Action>, SimError> {
+    pub(crate) fn begin(&mut self, now: u64, totals: &mut Totals) -> Result<Option<Action>, SimError> {
         self.tests = false;
         self.any = false;
         let action = match &mut self.driver {
@@ -197,10 +187,7 @@ impl<P: Protocol> Process<P> {
             }
             Driver::Task(task) => {
                 let data = self.data.get_or_insert_default();
-                if !self.records {
-                    task.forget_calls();
-                }
-                let action = task.next(&self.rank, data, now)?;
+                let action = task.next(&self.rank, data, self.executed.begun(), now)?;
                 self.starts_request = task.starts_request();
                 (self.tests, self.any) = (task.tests(), task.waits_for_any());
                 action
@@ -211,11 +198,16 @@ impl<P: Protocol> Process<P> {
             self.phase = Phase::Library;
             return Ok(None);
         };
-        if !self.records {
-            self.times.clear();
-        }
-        self.times.push(Times { begin: now, end: now, complete: None });
-        let statement = self.times.len() as u64 - 1;
+        let line = match &self.driver {
+            Driver::Script(script) => totals.line(None, script.line(), script.keyword()),
+            Driver::Task(task) => {
+                let name = task.call().map(|(call, place)| (Some(place), place.line(), call.name()));
+                let (place, line, name) = name.unwrap_or_default();
+                totals.line(place, line, name)
+            }
+        };
+        self.executed.begin(line, now, totals);
+        let statement = u64::from(self.executed.last());
         match &action {
             Action::Compute(_) | Action::Touch(_) => self.phase = Phase::Computed,
             Action::Calls { calls, blocking } => (self.calls, self.blocking) = (*calls, *blocking),
@@ -228,11 +220,16 @@ impl<P: Protocol> Process<P> {
                 self.create_window(*flags);
                 self.phase = Phase::Computed;
             }
-            Action::Window(call) => match &self.driver {
-                // It names its operations after their statements, a task after their bytes.
-                Driver::Script(_) => self.windows.begin(call.clone().named(statement)),
-                Driver::Task(_) => self.windows.begin(call.clone()),
-            },
+            Action::Window(call) => {
+                match &self.driver {
+                    // It names its operations after their statements, a task after their bytes.
+                    Driver::Script(_) => self.windows.begin(call.clone().named(statement)),
+                    Driver::Task(_) => self.windows.begin(call.clone()),
+                }
+                if self.windows.accesses() {
+                    self.executed.opened();
+                }
+            }
         }
         Ok(Some(action))
     }
@@ -304,7 +301,8 @@ impl<P: Protocol> Process<P> {
         if self.slots.len() <= index {
             self.slots.resize(index + 1, Slot::default());
         }
-        let statement = self.times.len() as u32 - 1;
+        let statement = self.executed.last();
+        self.executed.opened();
         self.slots[index] = Slot { generation: request.generation, statement, open: true, of_window };
         if awaited {
             self.awaits.push(request);
@@ -315,19 +313,17 @@ impl<P: Protocol> Process<P> {
     pub(crate) fn waits_for_window_since(&self) -> Option<u64> {
         let of_window = |request: &Handle| self.slots[request.index as usize].of_window;
         let waits = self.goal == Goal::Await && self.awaits.iter().any(of_window);
-        self.times.last().filter(|_| waits).map(|times| times.begin)
+        self.executed.began_at().filter(|_| waits)
     }
 
     /// The operation of this name on a window is complete.
-    pub(crate) fn operation_is_complete(&mut self, name: u64, now: u64) {
+    pub(crate) fn operation_is_complete(&mut self, name: u64, now: u64, totals: &mut Totals) {
         let operation = self.data.as_mut().and_then(|data| data.operations.remove(&name));
-        let statement = operation.as_ref().map_or(name, |operation| operation.statement.into());
+        let statement = operation.as_ref().map_or(name as u32, |operation| operation.statement);
         if let Some(operation) = operation {
             operation.end();
         }
-        if let Some(times) = self.times.get_mut(statement as usize) {
-            times.complete = Some(now);
-        }
+        self.executed.completed(statement, now, totals);
     }
 
     /// Whether the library takes a call that starts a message.
@@ -341,14 +337,23 @@ impl<P: Protocol> Process<P> {
     }
 
     /// The library refuses a call. That ends a scenario; a task gets the error.
-    pub(crate) fn refused(&mut self, rank: u32, error: UsageError, now: u64) -> Result<(), SimError> {
+    pub(crate) fn refused(
+        &mut self,
+        rank: u32,
+        error: UsageError,
+        now: u64,
+        totals: &mut Totals,
+    ) -> Result<(), SimError> {
         let line = self.line();
         match &mut self.driver {
             Driver::Script(_) => return Err(SimError::Refused { rank, line, error }),
             Driver::Task(task) => task.refused(error, self.data.get_or_insert_default()),
         }
         self.awaits.clear();
-        self.end(now);
+        if self.windows.accesses() {
+            self.executed.refused();
+        }
+        self.end(now, totals);
         Ok(())
     }
 
@@ -433,14 +438,9 @@ impl<P: Protocol> Process<P> {
     }
 
     /// The statement returns.
-    pub(crate) fn end(&mut self, now: u64) {
+    pub(crate) fn end(&mut self, now: u64, totals: &mut Totals) {
         let accesses = self.windows.take_accesses();
-        if let Some(times) = self.times.last_mut() {
-            times.end = now;
-            if !self.starts_request && !accesses {
-                times.complete = Some(now);
-            }
-        }
+        self.executed.end(!self.starts_request && !accesses, now, totals);
         if let Some((communicator, members)) = self.made.take() {
             // There is output only where a peer is lost.
             let defined = self.rank.define(communicator, members, &mut self.outputs);
@@ -454,70 +454,68 @@ impl<P: Protocol> Process<P> {
     }
 
     /// A request is complete.
-    pub(crate) fn completed(&mut self, request: Handle, now: u64) {
-        if let Some(times) = self.statement_of(request).and_then(|at| self.times.get_mut(at)) {
-            times.complete = Some(now);
+    pub(crate) fn completed(&mut self, request: Handle, now: u64, totals: &mut Totals) {
+        if let Some(statement) = self.statement_of(request) {
+            self.executed.completed(statement, now, totals);
         }
     }
 
     /// The statement that started a request.
-    pub(crate) fn statement_of(&self, request: Handle) -> Option<usize> {
+    pub(crate) fn statement_of(&self, request: Handle) -> Option<u32> {
         let slot = self.slots.get(request.index as usize)?;
-        (slot.generation == request.generation).then_some(slot.statement as usize)
+        (slot.generation == request.generation).then_some(slot.statement)
     }
 
     /// The reason why it has not finished. `scenario` is given if it executes one.
-    pub(crate) fn stuck(&self, rank: u32, scenario: Option<&Scenario>) -> Stuck {
+    pub(crate) fn stuck(&self, rank: u32, scenario: Option<&Scenario>, totals: &Totals) -> Stuck {
         let (file, statement) = match &self.driver {
             Driver::Script(script) => (None, scenario.map(|scenario| script.written(scenario))),
             Driver::Task(task) => {
-                let last = task.calls().last();
+                let last = task.call();
                 (last.map(|(_, place)| place.file()), last.map(|(call, _)| call.to_string()))
             }
         };
         let (line, statement) = (self.line(), statement.unwrap_or_default());
-        Stuck { rank, file, line, statement, waits_for: self.waits_for() }
+        Stuck { rank, file, line, statement, waits_for: self.waits_for(totals) }
     }
 
     /// The executed statements, for a report.
-    pub(crate) fn statements(&self, rank: u32, files: &mut Files, into: &mut Vec<Statement>) {
+    pub(crate) fn statements(
+        &self,
+        rank: u32,
+        totals: &Totals,
+        files: &mut Files,
+        into: &mut Vec<Statement>,
+    ) {
         let us = |ns: u64| ns as f64 / 1000.0;
-        let statement = |file, line, label, op, times: &Times| Statement {
-            rank,
-            file,
-            line,
-            label,
-            op,
-            begin_us: us(times.begin),
-            end_us: us(times.end),
-            complete_us: times.complete.map(us),
-        };
-        if !self.records {
-            return;
-        }
-        match &self.driver {
-            Driver::Script(script) => {
-                into.extend(script.program().statements().zip(&self.times).map(|(it, times)| {
-                    statement(None, it.line(), it.label().cloned(), it.keyword().into(), times)
-                }))
+        into.extend((0..).zip(self.executed.recorded()).map(|(at, (line, times))| {
+            let (file, line, op) = totals.name(*line);
+            let file = file.map(|file| Arc::clone(files.entry(file).or_insert_with(|| file.into())));
+            let label = match &self.driver {
+                Driver::Script(script) => script.program().statement(at).label().cloned(),
+                Driver::Task(_) => None,
+            };
+            Statement {
+                rank,
+                file,
+                line,
+                label,
+                op: op.into(),
+                begin_us: us(times.begin),
+                end_us: us(times.end),
+                complete_us: times.complete.map(us),
             }
-            Driver::Task(task) => {
-                into.extend(task.calls().iter().zip(&self.times).map(|((call, place), times)| {
-                    let file = files.entry(place.file()).or_insert_with(|| place.file().into());
-                    statement(Some(file.clone()), place.line(), None, call.name().into(), times)
-                }));
-            }
-        }
+        }));
     }
 
     /// The lines of other statements that this one waits for, sorted.
-    fn waits_for(&self) -> Vec<u32> {
-        let own = self.times.len().saturating_sub(1);
+    fn waits_for(&self, totals: &Totals) -> Vec<u32> {
+        let own = self.executed.last();
         let statements = self.awaits.iter().filter(|request| !self.rank.is_complete(**request));
         let mut lines: Vec<u32> = statements
             .filter_map(|request| self.statement_of(*request))
             .filter(|at| *at != own)
-            .map(|at| self.line_of(at))
+            .map(|at| self.line_of(at, totals))
             .collect();
         lines.sort_unstable();
         lines.dedup();

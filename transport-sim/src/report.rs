@@ -2,6 +2,7 @@
 
 use crate::late::Late;
 use crate::timeline::Timeline;
+use crate::totals::LineTotal;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,11 +18,17 @@ pub struct Report {
     pub network: String,
     /// The time at which the last rank had finished its program, in virtual microseconds.
     pub makespan_us: f64,
-    /// The executed statements, rank by rank, each in the order of its program.
+    /// The executed statements, rank by rank, each in the order of its program; none if they were more than were asked for.
     pub statements: Vec<Statement>,
-    /// The waits for late ranks in epochs, rank by rank.
+    /// The executed statements in totals, by file, line and operation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<LineTotal>,
+    /// The waits for late ranks in epochs, rank by rank: the longest, as many as were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<Late>,
+    /// How many such waits there were.
+    #[serde(default)]
+    pub late_count: u64,
     /// The data of a timeline; empty if it was not asked for.
     #[serde(skip)]
     pub timeline: Timeline,
@@ -50,6 +57,46 @@ pub struct Statement {
     pub end_us: f64,
     /// The time at which the library knew that the started request was complete; `None` if it never was.
     pub complete_us: Option<f64>,
+}
+
+impl Statement {
+    /// Whether it starts a request that goes on after it has returned.
+    pub fn starts_request(&self) -> bool {
+        starts_request(&self.op)
+    }
+
+    /// Whether its rank computes, or reads and writes its own buffers.
+    pub fn computes(&self) -> bool {
+        computes(&self.op)
+    }
+
+    /// Whether it waits for requests.
+    pub fn waits(&self) -> bool {
+        waits(&self.op)
+    }
+}
+
+pub(crate) fn starts_request(op: &str) -> bool {
+    matches!(
+        op,
+        "isend"
+            | "issend"
+            | "irecv"
+            | "ibarrier"
+            | "icomplete"
+            | "iwait_epoch"
+            | "ifence"
+            | "iunlock"
+            | "iunlock_all"
+    ) || op.starts_with("iflush")
+}
+
+pub(crate) fn computes(op: &str) -> bool {
+    matches!(op, "compute" | "read" | "write")
+}
+
+pub(crate) fn waits(op: &str) -> bool {
+    op == "wait"
 }
 
 /// Packets of one kind.

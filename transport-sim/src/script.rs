@@ -107,6 +107,11 @@ impl Script {
         last.map_or(0, |last| self.program.statement(self.at.min(last)).line())
     }
 
+    /// The keyword of that statement.
+    pub(crate) fn keyword(&self) -> &'static str {
+        self.statement().keyword()
+    }
+
     /// That statement, as it is written.
     pub(crate) fn written(&self, scenario: &Scenario) -> String {
         self.statement().written(scenario).to_string()

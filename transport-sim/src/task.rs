@@ -67,8 +67,8 @@ pub(crate) struct Task {
     /// Until it has ended.
     future: Option<TaskFuture>,
     flag: Arc<Flag>,
-    /// By executed statement.
-    calls: Vec<(CallRecord, Place)>,
+    /// The present statement, or the last one.
+    call: Option<(CallRecord, Place)>,
     kind: Kind,
     refused: Option<UsageError>,
     /// The requests of the present statement that have ended.
@@ -88,33 +88,29 @@ impl Task {
             mailbox,
             future: Some(future),
             flag: Arc::new(Flag(AtomicBool::new(false))),
-            calls: Vec::new(),
+            call: None,
             kind: Kind::Compute,
             refused: None,
             ended: Vec::new(),
         }
     }
 
-    /// The statements that it has executed.
-    pub(crate) fn calls(&self) -> &[(CallRecord, Place)] {
-        &self.calls
+    /// The present statement, or the last one, and its place in the program's source.
+    pub(crate) fn call(&self) -> Option<(CallRecord, Place)> {
+        self.call
     }
 
-    /// Forgets the statements that it has executed; the next one is the first.
-    pub(crate) fn forget_calls(&mut self) {
-        self.calls.clear();
+    /// The line of that.
+    pub(crate) fn line(&self) -> u32 {
+        self.call.map_or(0, |(_, place)| place.line())
     }
 
-    /// The line of an executed statement.
-    pub(crate) fn line(&self, statement: usize) -> u32 {
-        self.calls.get(statement).map_or(0, |(_, place)| place.line())
-    }
-
-    /// The next statement; `None` at the end of the program.
+    /// The next statement, which has this number; `None` at the end of the program.
     pub(crate) fn next<P: Protocol>(
         &mut self,
         rank: &Rank<P>,
         data: &mut Data,
+        number: u32,
         now: u64,
     ) -> Result<Option<Action>, SimError> {
         self.mailbox.borrow_mut().now = now;
@@ -131,7 +127,7 @@ impl Task {
                 .as_mut()
                 .and_then(|busy| Some((busy.command.take()?, busy.place)));
             if let Some((command, place)) = asked {
-                return Ok(Some(self.begin(command, place, rank, data)));
+                return Ok(Some(self.begin(command, place, rank, data, number)));
             }
             if self.future.is_none() {
                 return Ok(None);
@@ -153,7 +149,7 @@ impl Task {
                 return Err(SimError::Foreign { rank: self.me });
             };
             let requests: Vec<Handle> = mailbox.awaited.drain(..).map(|(request, _)| request).collect();
-            self.calls.push((CallRecord::Wait(requests.len() as u32), place));
+            self.call = Some((CallRecord::Wait(requests.len() as u32), place));
             self.kind = Kind::Wait { requests, any: true, asked: false };
             return Ok(Some(Action::Requests));
         }
@@ -185,7 +181,7 @@ impl Task {
     }
 
     fn end_dropped(&mut self, request: Handle, place: Place, receives: bool) -> Action {
-        self.calls.push((CallRecord::Wait(1), place));
+        self.call = Some((CallRecord::Wait(1), place));
         self.kind = Kind::Drop(request);
         match receives {
             true => Action::Calls { calls: [Some(Call::Cancel(request)), None], blocking: true },
@@ -199,8 +195,9 @@ impl Task {
         place: Place,
         rank: &Rank<P>,
         data: &mut Data,
+        number: u32,
     ) -> Action {
-        self.calls.push((CallRecord::of(&command), place));
+        self.call = Some((CallRecord::of(&command), place));
         let (kind, action) = match command {
             Command::Compute(ns) => (Kind::Compute, Action::Compute(ns)),
             Command::Start(start, blocking) => {
@@ -221,9 +218,8 @@ impl Task {
                 (Kind::Compute, Action::Create(flags))
             }
             Command::Window(call, operand) => {
-                let statement = self.calls.len() as u32 - 1;
                 let call = match operand {
-                    Some(operand) => call.named(data.begin_operation(InOperation::new(operand, statement))),
+                    Some(operand) => call.named(data.begin_operation(InOperation::new(operand, number))),
                     None => call,
                 };
                 let kind = Kind::Start { blocking: call.blocking, lent: [None, None], opened: Vec::new() };
@@ -236,7 +232,7 @@ impl Task {
 
     /// Whether the request of the statement goes on after the statement has returned.
     pub(crate) fn starts_request(&self) -> bool {
-        self.calls.last().is_some_and(|(calls, _)| calls.starts_request())
+        self.call.is_some_and(|(call, _)| call.starts_request())
     }
 
     /// Whether the statement tests instead of waiting.

@@ -175,7 +175,7 @@ impl<P: Protocol> World<'_, P> {
         let process = &mut self.processes[rank as usize];
         self.lateness.told(rank, process, window, event, now);
         if let Some(transfer) = process.windows.told(window, event) {
-            process.operation_is_complete(transfer.local, now);
+            process.operation_is_complete(transfer.local, now, &mut self.totals);
         }
         let told = process.rank.event_window(window, event, &mut process.outputs);
         told.map_err(|error| SimError::BrokenWindow { rank, line: process.line(), error })
@@ -218,9 +218,9 @@ impl<P: Protocol> World<'_, P> {
         if operation.take_place(&memory, transfer) {
             return Ok(());
         }
-        let statement = operation.statement as usize;
+        let statement = operation.statement;
         let (rank, line) = (transfer.target.0, self.processes[transfer.target.0 as usize].line());
-        let origin_line = self.processes[origin as usize].line_of(statement);
+        let origin_line = self.processes[origin as usize].line_of(statement, &self.totals);
         Err(SimError::MemoryInUse { rank, line, origin, origin_line })
     }
 }

@@ -129,6 +129,11 @@ impl WindowSide {
         self.calls.is_empty()
     }
 
+    /// Whether the present statement is an operation.
+    pub(crate) fn accesses(&self) -> bool {
+        self.accesses
+    }
+
     /// Whether the statement that ends is an operation, which is complete later.
     pub(crate) fn take_accesses(&mut self) -> bool {
         std::mem::take(&mut self.accesses)

@@ -13,6 +13,7 @@ use crate::queue::{Occurrence, Queue};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::timeline::State;
+use crate::totals::Totals;
 use crate::windows::Arrival;
 use carrousel_rank::{Event, Failure, Packet, Protocol, RankId, Read, Work, Write};
 use carrousel_scenario::Scenario;
@@ -57,6 +58,8 @@ pub(crate) struct World<'a, P: Protocol> {
     pub(crate) queue: Queue,
     pub(crate) network: Fabric,
     record: Recorder,
+    /// The statements of all ranks.
+    pub(crate) totals: Totals,
     /// The waits for late ranks in epochs.
     pub(crate) lateness: Lateness,
     jitter: Jitter,
@@ -86,7 +89,8 @@ impl<'a, P: Protocol> World<'a, P> {
             network: Fabric::new(&config.network, nodes, jitter),
             record: Recorder::new(processes.len() as u32, config.timeline),
             // What it takes to say "done" and to hear of it, with room for the processors.
-            lateness: Lateness::new(4 * config.network.remote.latency_ns),
+            lateness: Lateness::new(4 * config.network.remote.latency_ns, config.late_max),
+            totals: Totals::new(config.statements_max),
             jitter: for_cpus,
             cores: vec![Core::default(); processes.len()],
             flights: processes.iter().any(|process| process.data.is_some()).then(Flights::default),
@@ -179,7 +183,7 @@ impl<'a, P: Protocol> World<'a, P> {
         match process.phase {
             Phase::Fetch => return self.fetch(rank),
             Phase::Computed => {
-                process.end(now);
+                process.end(now, &mut self.totals);
                 return library(0);
             }
             Phase::Perform => {
@@ -239,14 +243,14 @@ impl<'a, P: Protocol> World<'a, P> {
                         process.look_up();
                         process.goal = Goal::Await;
                     }
-                    Err(error) => process.refused(rank, error, now)?,
+                    Err(error) => process.refused(rank, error, now, &mut self.totals)?,
                 }
                 return library(0);
             }
             Goal::Await => {
                 let until = process.windows.waits_for_grant_until(now);
                 if until.is_none() && process.is_satisfied() {
-                    process.end(now);
+                    process.end(now, &mut self.totals);
                     return library(0);
                 }
             }
@@ -304,7 +308,7 @@ impl<'a, P: Protocol> World<'a, P> {
         let now = self.queue.now();
         let process = &mut self.processes[rank as usize];
         let compute = |ns| Next::Busy(State::Computing, ns);
-        Ok(match process.begin(now)? {
+        Ok(match process.begin(now, &mut self.totals)? {
             None => {
                 self.finished_at = self.finished_at.max(now);
                 Next::Busy(State::Library, 0)
@@ -371,10 +375,13 @@ impl<'a, P: Protocol> World<'a, P> {
                 if let (Some(Failure::Truncated { sent }), Driver::Script(_)) =
                     (status.failure, &process.driver)
                 {
-                    let line = process.statement_of(request).map_or(process.line(), |at| process.line_of(at));
+                    let line = match process.statement_of(request) {
+                        Some(statement) => process.line_of(statement, &self.totals),
+                        None => process.line(),
+                    };
                     return Err(SimError::Truncated { rank, line, sent, room: status.len });
                 }
-                process.completed(request, now);
+                process.completed(request, now, &mut self.totals);
             }
             Work::Place { .. }
             | Work::Keep { .. }
@@ -494,23 +501,32 @@ impl<'a, P: Protocol> World<'a, P> {
         let stuck: Vec<_> =
             (0..).zip(&self.processes).filter(|(_, process)| !process.has_finished()).collect();
         if !stuck.is_empty() {
-            let stuck = stuck.into_iter().map(|(rank, process)| process.stuck(rank, scenario)).collect();
+            let stuck = stuck
+                .into_iter()
+                .map(|(rank, process)| process.stuck(rank, scenario, &self.totals))
+                .collect();
             return Err(SimError::Deadlock { at_ns: self.queue.now(), stuck });
         }
         let us = |ns: u64| ns as f64 / 1000.0;
-        let mut statements =
-            Vec::with_capacity(self.processes.iter().map(|process| process.times.len()).sum());
-        let mut files = Files::new();
-        for (rank, process) in (0..).zip(&self.processes) {
-            process.statements(rank, &mut files, &mut statements);
+        let mut statements = Vec::new();
+        if self.totals.records() {
+            let recorded = |process: &Process<P>| process.executed.recorded().len();
+            statements.reserve_exact(self.processes.iter().map(recorded).sum());
+            let mut files = Files::new();
+            for (rank, process) in (0..).zip(&self.processes) {
+                process.statements(rank, &self.totals, &mut files, &mut statements);
+            }
         }
+        let (late, late_count) = self.lateness.finish();
         let (timeline, statistics) = self.record.finish(self.queue.processed());
         Ok(Report {
             scenario: title.to_owned(),
             network: self.config.network.name.clone(),
             makespan_us: us(self.finished_at),
             statements,
-            late: self.lateness.finish(),
+            lines: self.totals.finish(),
+            late,
+            late_count,
             timeline,
             statistics,
         })

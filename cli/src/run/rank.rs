@@ -7,7 +7,7 @@ use crate::out::Out;
 use crate::report::{Format, json};
 use crate::sim::draw;
 use crate::sim::human;
-use crate::sim::overlap::SimulationReport;
+use crate::sim::overlap::{SimulationReport, totals};
 use crate::status::Status as Ended;
 use crate::style::Style;
 use crate::verify::Drawing;
@@ -106,8 +106,10 @@ fn report(scenario: &Scenario, programs: &[Arc<Program>], all: &[Vec<Done>]) -> 
         scenario: scenario.title.clone().unwrap_or_else(|| scenario.file.clone()),
         network: "shm".to_owned(),
         makespan_us,
+        lines: totals(&statements),
         statements,
         late: Vec::new(),
+        late_count: 0,
         timeline: carrousel_transport_sim::timeline::Timeline::default(),
         statistics: carrousel_transport_sim::Statistics::default(),
     }

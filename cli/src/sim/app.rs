@@ -63,6 +63,7 @@ pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) 
         to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
     }
     let letter = Letter::new()?;
+    let (statements_max, late_max) = human::recorded(args);
     let handover = Handover {
         title: program.display().to_string(),
         ranks: args.ranks.unwrap_or(1),
@@ -74,6 +75,8 @@ pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) 
         locks: args.locks.name().to_owned(),
         seed: args.seed,
         jitter_per_mille: args.jitter,
+        statements_max,
+        late_max,
         drawing: drawing.as_ref().map(|drawing| match drawing {
             Drawing::Svg => carrousel_app::Drawing::Svg,
             Drawing::Html => carrousel_app::Drawing::Html,

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &SimArgs, out: &mut Out, errors: Style) -> Result<Status
     config.acquisition = args.locks;
     config.seed = args.seed;
     config.jitter_per_mille = args.jitter;
+    (config.statements_max, config.late_max) = human::recorded(args);
     config.timeline = drawing.is_some();
     let report = simulate(&scenario, &config).map_err(|error| refusal(&scenario, &error, errors))?;
     match args.format {

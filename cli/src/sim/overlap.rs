@@ -2,8 +2,9 @@
 //!
 //! All of it follows from the times of the statements, in virtual time as in real time.
 
-use carrousel_transport_sim::{Late, Report, Statement};
+use carrousel_transport_sim::{Late, LineTotal, Report, Statement};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The time of a rank between the return of the call that started a request and the request's completion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
@@ -42,7 +43,7 @@ struct StatementReport<'a> {
 impl<'a> SimulationReport<'a> {
     /// The report on `file`, a scenario or a program, as it was named.
     pub(crate) fn new(file: &'a str, report: &'a Report) -> Self {
-        let Report { scenario, network, makespan_us, statements, late, timeline: _, statistics: _ } = report;
+        let Report { scenario, network, makespan_us, statements, late, .. } = report;
         let overlaps = overlaps(statements);
         let statements = statements
             .iter()
@@ -57,11 +58,11 @@ impl<'a> SimulationReport<'a> {
 /// stand rank by rank, each rank's in the order of its program.
 pub(crate) fn overlaps(statements: &[Statement]) -> Vec<Option<Overlap>> {
     let of_rank = |of_rank: &[Statement]| {
-        let computing = Busy::of(of_rank, &["compute", "read", "write"]);
-        let waiting = Busy::of(of_rank, &["wait"]);
+        let computing = Busy::of(of_rank, Statement::computes);
+        let waiting = Busy::of(of_rank, Statement::waits);
         let overlap = |statement: &Statement| {
             let (from, to) = (statement.end_us, statement.complete_us?);
-            starts_request(statement).then(|| Overlap {
+            statement.starts_request().then(|| Overlap {
                 computed_us: computing.between(of_rank, from, to),
                 waited_us: waiting.between(of_rank, from, to),
             })
@@ -71,38 +72,48 @@ pub(crate) fn overlaps(statements: &[Statement]) -> Vec<Option<Overlap>> {
     statements.chunk_by(|one, next| one.rank == next.rank).flat_map(of_rank).collect()
 }
 
-fn starts_request(statement: &Statement) -> bool {
-    matches!(
-        &*statement.op,
-        "isend"
-            | "issend"
-            | "irecv"
-            | "ibarrier"
-            | "icomplete"
-            | "iwait_epoch"
-            | "ifence"
-            | "iunlock"
-            | "iunlock_all"
-    ) || statement.op.starts_with("iflush")
+/// The totals of statements by file, line and operation. A simulation adds them up by itself.
+pub(crate) fn totals(statements: &[Statement]) -> Vec<LineTotal> {
+    let mut lines: BTreeMap<(Option<&str>, u32, &str), LineTotal> = BTreeMap::new();
+    for (statement, overlap) in statements.iter().zip(overlaps(statements)) {
+        let Statement { file, line, op, begin_us, end_us, complete_us, .. } = statement;
+        let total = lines.entry((file.as_deref(), *line, op)).or_insert_with(|| LineTotal {
+            file: file.clone(),
+            line: *line,
+            op: op.clone(),
+            ..LineTotal::default()
+        });
+        let in_call = end_us - begin_us;
+        total.times += 1;
+        total.in_call_us += in_call;
+        total.longest_us = total.longest_us.max(in_call);
+        total.to_complete_us += complete_us.unwrap_or(*end_us) - begin_us;
+        if let Some(Overlap { computed_us, waited_us }) = overlap {
+            total.requests += 1;
+            total.computed_us += computed_us;
+            total.waited_us += waited_us;
+        }
+    }
+    lines.into_values().collect()
 }
 
 /// How long statements of some kinds have taken, before each statement of a rank.
-struct Busy<'a> {
-    ops: &'a [&'a str],
+struct Busy {
+    is_of_kind: fn(&Statement) -> bool,
     before: Vec<f64>,
 }
 
-impl<'a> Busy<'a> {
-    fn of(statements: &[Statement], ops: &'a [&'a str]) -> Self {
+impl Busy {
+    fn of(statements: &[Statement], is_of_kind: fn(&Statement) -> bool) -> Self {
         let mut sum = 0.0;
         let before = statements.iter().map(|statement| {
             let before = sum;
-            if ops.contains(&&*statement.op) {
+            if is_of_kind(statement) {
                 sum += statement.end_us - statement.begin_us;
             }
             before
         });
-        Self { ops, before: before.collect() }
+        Self { is_of_kind, before: before.collect() }
     }
 
     fn between(&self, statements: &[Statement], from: f64, to: f64) -> f64 {
@@ -115,8 +126,9 @@ impl<'a> Busy<'a> {
     fn until(&self, statements: &[Statement], time: f64) -> f64 {
         let begun = statements.partition_point(|statement| statement.begin_us <= time);
         let Some(at) = begun.checked_sub(1) else { return 0.0 };
-        let Statement { op, begin_us, end_us, .. } = &statements[at];
-        let partly = if self.ops.contains(&&**op) { time.min(*end_us) - begin_us } else { 0.0 };
+        let statement = &statements[at];
+        let Statement { begin_us, end_us, .. } = statement;
+        let partly = if (self.is_of_kind)(statement) { time.min(*end_us) - begin_us } else { 0.0 };
         self.before[at] + partly
     }
 }
@@ -124,6 +136,7 @@ impl<'a> Busy<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use carrousel_transport_sim::{Config, Network, Progress, simulate};
 
     fn statement(
         rank: u32,
@@ -160,6 +173,33 @@ mod tests {
         // It was complete in the middle of the computation.
         expected[7] = Some((10.0, 0.0));
         assert_eq!(of(&statements), expected);
+    }
+
+    /// A simulation adds up as it goes; here everything is known.
+    #[test]
+    fn totals_of_statements_are_those_that_the_simulation_has_added_up() {
+        let text = b"ranks 2\nwindow w size 8MiB\nrank 0\n  repeat 3\n    r = irecv from 1 tag 0 size 1MiB\n    \
+                     compute 300us\n    s = isend to 1 tag 1 size 64\n    wait r s\n    w.start to 1\n    \
+                     w.put to 1 offset 0 size 1MiB\n    e = w.icomplete\n    compute 100us\n    wait e\n  end\nrank 1\n  \
+                     repeat 3\n    compute 10us\n    s = isend to 0 tag 0 size 1MiB\n    r = irecv from 0 tag 1 size 64\n    \
+                     compute 700us\n    wait s\n    w.post to 0\n    w.wait_epoch\n    wait r\n  end\n";
+        let scenario = carrousel_scenario::load("totals.scn", text).expect("it is right");
+        for progress in [Progress::None, Progress::Thread] {
+            let config = Config { progress, ..Config::new(Network::named("qdr").expect("it is there")) };
+            let report = simulate(&scenario, &config).expect("it ends");
+            let expected = totals(&report.statements);
+            assert_eq!(report.lines.len(), expected.len());
+            for (found, expected) in report.lines.iter().zip(&expected) {
+                let exact = |it: &LineTotal| (it.file.clone(), it.line, it.op.clone(), it.times, it.requests);
+                assert_eq!(exact(found), exact(expected));
+                let sums = |it: &LineTotal| {
+                    [it.in_call_us, it.longest_us, it.to_complete_us, it.computed_us, it.waited_us]
+                };
+                for (found, expected) in sums(found).into_iter().zip(sums(expected)) {
+                    assert!((found - expected).abs() < 1e-6, "{found} instead of {expected}");
+                }
+            }
+        }
     }
 
     #[test]
