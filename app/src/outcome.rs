@@ -1,7 +1,7 @@
 //! The result that a simulated program hands back.
 
 use carrousel_options::read_bounded;
-use carrousel_transport_sim::{Report, Statistics};
+use carrousel_transport_sim::{LineTotal, Report, Statistics};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io;
@@ -17,10 +17,14 @@ pub enum Outcome {
     Begun,
     /// The simulation is over, and all ranks have finished their programs.
     Done {
-        /// The time of each statement.
+        /// The time of each statement, as far as they were asked for.
         report: Box<Report>,
         /// The numbers of events and bytes.
         statistics: Statistics,
+        /// The totals of all statements.
+        lines: Vec<LineTotal>,
+        /// How many waits for late ranks there were.
+        late_count: u64,
         /// The drawing, if one was asked for.
         drawing: Option<String>,
     },

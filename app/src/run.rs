@@ -77,12 +77,15 @@ where
     let config = handover.config()?;
     let (title, nodes, options) = (handover.title.clone(), handover.nodes(), settings.chosen());
     Ok(match simulate(&TaskJob { title, nodes, options }, &config, app) {
-        Ok((_, report)) => {
+        Ok((_, mut report)) => {
             let drawing = handover.drawing.map(|drawing| match drawing {
                 Drawing::Svg => timeline::svg(&report),
                 Drawing::Html => timeline::html(&report),
             });
-            Outcome::Done { statistics: report.statistics.clone(), report: Box::new(report), drawing }
+            // What follows is no part of the report that is serialized.
+            let (statistics, late_count) = (std::mem::take(&mut report.statistics), report.late_count);
+            let lines = std::mem::take(&mut report.lines);
+            Outcome::Done { report: Box::new(report), statistics, lines, late_count, drawing }
         }
         Err(error) => {
             let refused =

@@ -2,14 +2,14 @@
 
 use crate::late::Late;
 use crate::timeline::Timeline;
-use crate::totals::LineTotal;
+use crate::totals::{LineTotal, computes, starts_request, waits};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The report of a run. Serialized, it is the object that `sim --format json` prints, without the timeline and the
-/// statistics.
+/// The report of a run. Serialized, it is the object that `sim --format json` prints, without what is counted or added
+/// up, and without the timeline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The scenario's title, or its file if it has none.
@@ -21,13 +21,13 @@ pub struct Report {
     /// The executed statements, rank by rank, each in the order of its program; none if they were more than were asked for.
     pub statements: Vec<Statement>,
     /// The executed statements in totals, by file, line and operation.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip)]
     pub lines: Vec<LineTotal>,
     /// The waits for late ranks in epochs, rank by rank: the longest, as many as were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub late: Vec<Late>,
     /// How many such waits there were.
-    #[serde(default)]
+    #[serde(skip)]
     pub late_count: u64,
     /// The data of a timeline; empty if it was not asked for.
     #[serde(skip)]
@@ -74,29 +74,6 @@ impl Statement {
     pub fn waits(&self) -> bool {
         waits(&self.op)
     }
-}
-
-pub(crate) fn starts_request(op: &str) -> bool {
-    matches!(
-        op,
-        "isend"
-            | "issend"
-            | "irecv"
-            | "ibarrier"
-            | "icomplete"
-            | "iwait_epoch"
-            | "ifence"
-            | "iunlock"
-            | "iunlock_all"
-    ) || op.starts_with("iflush")
-}
-
-pub(crate) fn computes(op: &str) -> bool {
-    matches!(op, "compute" | "read" | "write")
-}
-
-pub(crate) fn waits(op: &str) -> bool {
-    op == "wait"
 }
 
 /// Packets of one kind.

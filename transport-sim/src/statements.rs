@@ -3,22 +3,7 @@
 //! What is over is added up by line. So a run needs memory for what is under way, not for what has been.
 
 use crate::keys::ByKey;
-use crate::totals::{LineId, Spent, Totals};
-
-/// The times at which one executed statement began, returned, and was complete, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    pub(crate) begin: u64,
-    pub(crate) end: u64,
-    pub(crate) complete: Option<u64>,
-}
-
-impl Times {
-    /// The time up to which it is known to have taken.
-    pub(crate) fn until(&self) -> u64 {
-        self.complete.unwrap_or(self.end)
-    }
-}
+use crate::totals::{LineId, Spent, Times, Totals};
 
 /// A statement that is being executed, or whose request may be open.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,6 @@
 
 use crate::keys::ByKey;
 use crate::mailbox::Place;
-use crate::report::{computes, starts_request, waits};
-use crate::statements::Times;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -32,6 +30,47 @@ pub struct LineTotal {
     pub computed_us: f64,
     /// How long they were in calls that wait meanwhile.
     pub waited_us: f64,
+}
+
+/// The times at which one executed statement began, returned, and was complete, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+    pub(crate) complete: Option<u64>,
+}
+
+impl Times {
+    /// The time up to which it is known to have taken.
+    pub(crate) fn until(&self) -> u64 {
+        self.complete.unwrap_or(self.end)
+    }
+}
+
+/// Whether a statement of this operation starts a request that goes on after it has returned.
+pub(crate) fn starts_request(op: &str) -> bool {
+    matches!(
+        op,
+        "isend"
+            | "issend"
+            | "irecv"
+            | "ibarrier"
+            | "icomplete"
+            | "iwait_epoch"
+            | "ifence"
+            | "iunlock"
+            | "iunlock_all"
+    ) || op.starts_with("iflush")
+}
+
+/// Whether its rank computes, or reads and writes its own buffers.
+pub(crate) fn computes(op: &str) -> bool {
+    matches!(op, "compute" | "read" | "write")
+}
+
+/// Whether it waits for requests.
+pub(crate) fn waits(op: &str) -> bool {
+    op == "wait"
 }
 
 /// A line and its operation, as totals number them.

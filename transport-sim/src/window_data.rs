@@ -47,8 +47,8 @@ pub struct Operand {
     pub combine: Option<(AccumulateOp, ElementType)>,
     /// What a compare-and-swap compares with.
     pub compare: Vec<u8>,
-    /// Where to leave what is fetched.
-    pub fetched: Fetched,
+    /// Where to leave what is fetched, if somebody takes it.
+    pub fetched: Option<Fetched>,
 }
 
 /// An operation under way.
@@ -84,8 +84,8 @@ impl InOperation {
 
     /// It is complete.
     pub(crate) fn end(self) {
-        if self.found.is_some() {
-            self.operand.fetched.replace(self.found);
+        if let (Some(found), Some(fetched)) = (self.found, self.operand.fetched) {
+            fetched.replace(Some(found));
         }
     }
 
@@ -144,7 +144,8 @@ mod tests {
         for (kind, combine, compare, expected, fetched) in kinds {
             let memory = memory(&[1, 2, 3, 4]);
             let seen = Fetched::default();
-            let operand = Operand { bytes: vec![9, 8], combine, compare, fetched: Rc::clone(&seen) };
+            let fetching = Some(Rc::clone(&seen));
+            let operand = Operand { bytes: vec![9, 8], combine, compare, fetched: fetching };
             let mut operation = InOperation::new(operand, 0);
             assert!(operation.take_place(&memory, &transfer(kind, 1, 2)));
             assert_eq!(memory.borrow().bytes(), expected, "{kind:?}");
@@ -161,7 +162,7 @@ mod tests {
         let take = |kind, bytes: Vec<u8>| {
             let seen = Fetched::default();
             let combine = Some((AccumulateOp::Sum, ElementType::U8));
-            let operand = Operand { bytes, combine, fetched: Rc::clone(&seen), ..Operand::default() };
+            let operand = Operand { bytes, combine, fetched: Some(Rc::clone(&seen)), ..Operand::default() };
             let mut operation = InOperation::new(operand, 0);
             assert!(operation.take_place(&memory, &epoch::Transfer { place, ..transfer(kind, 0, 0) }));
             operation.end();

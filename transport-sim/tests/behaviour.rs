@@ -265,6 +265,35 @@ fn all_calls_of_the_language_come_to_their_end() {
     }
 }
 
+/// What a run keeps does not change what it counts.
+#[test]
+fn of_what_is_not_asked_for_there_are_totals_and_the_longest_waits() {
+    let origin = |round: u32| {
+        let (before, within) = (100 * round, 217 * round);
+        format!(
+            "  compute {before}us\n  start w to [1, 2]\n  put w to 1 size 64KiB\n  compute {within}us\n  complete w\n"
+        )
+    };
+    let rounds: String = (1..=5).map(origin).collect();
+    let target = "  repeat 5\n    post w from [0]\n    wait_epoch w\n  end\n";
+    let text = &format!("ranks 3\nwindow w 1MiB\nrank 0\n{rounds}rank 1..2\n{target}");
+    let all = ok(text, &config());
+    assert_eq!(all.late_count, all.late.len() as u64);
+    assert!(all.late_count > 4, "{:?}", all.late);
+    let executed: u64 = all.lines.iter().map(|line| line.times).sum();
+    assert_eq!(executed, all.statements.len() as u64);
+    let few = ok(text, &Config { statements_max: executed - 1, late_max: 3, ..config() });
+    assert_eq!(few.statements, []);
+    assert_eq!((few.makespan_us, &few.lines, few.late_count), (all.makespan_us, &all.lines, all.late_count));
+    let mut longest: Vec<_> = all.late.iter().collect();
+    longest.sort_by(|one, other| other.length_us().total_cmp(&one.length_us()));
+    assert!(longest[2].length_us() > longest[3].length_us(), "the test says which are to be kept");
+    assert!(longest[..3].iter().all(|late| few.late.contains(late)), "{:?}", few.late);
+    assert_eq!(few.late.len(), 3);
+    let enough = Config { statements_max: executed, ..config() };
+    assert_eq!(ok(text, &enough), all);
+}
+
 #[test]
 fn a_drawing_is_well_formed_and_names_its_labels() {
     let text = "scenario \"<&>\"\nranks 2\nrank 0\n first: send to 1 tag 0 size 1MiB\nrank 1\n recv from 0 tag 0 size 1MiB\n";

@@ -116,7 +116,7 @@ fn put<T: Element>(data: &[T], target: u32, at: Stride, with_request: bool) -> O
 
 fn get<T: Element>(len: usize, target: u32, at: Stride, with_request: bool) -> (Fetched<T>, Operation) {
     let (fetched, place) = Fetched::new();
-    let operand = Operand { fetched: place, ..Operand::default() };
+    let operand = Operand { fetched: Some(place), ..Operand::default() };
     (fetched, Operation { kind: TransferKind::Get, target, at, len, operand, with_request })
 }
 
@@ -131,7 +131,7 @@ fn combine<T: Number>(
     op.check(T::TYPE)?;
     let (fetched, place) = Fetched::new();
     let bytes = data.as_bytes().to_vec();
-    let operand = Operand { bytes, combine: Some((op, T::TYPE)), compare: Vec::new(), fetched: place };
+    let operand = Operand { bytes, combine: Some((op, T::TYPE)), compare: Vec::new(), fetched: Some(place) };
     Ok((fetched, Operation { kind, target, at, len: data.len(), operand, with_request }))
 }
 
@@ -211,7 +211,7 @@ impl<T: Number> Access<'_, T> {
         async move {
             let (fetched, room) = Fetched::new();
             let [bytes, compare] = [new, expected].map(|value| value.as_bytes().to_vec());
-            let operand = Operand { bytes, combine: None, compare, fetched: room };
+            let operand = Operand { bytes, combine: None, compare, fetched: Some(room) };
             let kind = TransferKind::CompareAndSwap;
             let operation = Operation { kind, target, at, len: 1, operand, with_request: false };
             self.call_without_request(operation, place).await?;

@@ -12,6 +12,7 @@ use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use crate::verify::Drawing;
 use carrousel_app::{Failed, Handover, Outcome, VARIABLE};
+use carrousel_transport_sim::Report;
 use std::env;
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -88,8 +89,10 @@ pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) 
     wait(child, program, &letter, errors)?;
     let outcome = letter.read().map_err(|error| Failure::of_file("read", &letter.0, &error))?;
     let name = program.display();
-    let (report, statistics, drawn) = match outcome {
-        Some(Outcome::Done { report, statistics, drawing }) => (report, statistics, drawing),
+    let (report, drawn) = match outcome {
+        Some(Outcome::Done { report, statistics, lines, late_count, drawing }) => {
+            (Report { statistics, lines, late_count, ..*report }, drawing)
+        }
         Some(Outcome::Failed(Failed { message, refused: true })) => return Err(Failure::wrong(message)),
         Some(Outcome::Failed(Failed { message, .. })) => {
             let text = errors.paint(Paint::Bad, &format!("{name}: {message}"));
@@ -107,7 +110,7 @@ pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) 
     };
     match args.format {
         Format::Json => out.line(&json(&SimulationReport::new(&handover.title, &report))?)?,
-        Format::Human => human::print_app(&report, &statistics, out)?,
+        Format::Human => human::print_app(&report, out)?,
     }
     if let (Some(path), Some(text)) = (&args.timeline, drawn) {
         fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;

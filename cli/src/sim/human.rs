@@ -35,23 +35,22 @@ pub(crate) fn print(scenario: &Scenario, report: &Report, out: &mut Out) -> Resu
         let line = scenario.source_line(total.line);
         line.split('#').next().unwrap_or("").trim_end().to_owned()
     };
-    print_as(&heading, report, &report.statistics, written, out)
+    print_as(&heading, report, written, out)
 }
 
 /// Prints a run of a program.
-pub(crate) fn print_app(report: &Report, statistics: &Statistics, out: &mut Out) -> Result<(), Failure> {
+pub(crate) fn print_app(report: &Report, out: &mut Out) -> Result<(), Failure> {
     let heading = out.style.paint(Paint::Strong, &report.scenario);
     let written = |total: &LineTotal| match &total.file {
         Some(file) => format!("{} at {file}:{}", total.op, total.line),
         None => total.op.to_string(),
     };
-    print_as(&heading, report, statistics, written, out)
+    print_as(&heading, report, written, out)
 }
 
 fn print_as(
     heading: &str,
     report: &Report,
-    statistics: &Statistics,
     written: impl Fn(&LineTotal) -> String,
     out: &mut Out,
 ) -> Result<(), Failure> {
@@ -63,7 +62,10 @@ fn print_as(
     out.text(&table.render(2, style))?;
     print_late(report, out)?;
     // A real run has no counters.
-    if statistics.events == 0 { Ok(()) } else { out.line(&format!("  {}", traffic(statistics))) }
+    match &report.statistics {
+        Statistics { events: 0, .. } => Ok(()),
+        statistics => out.line(&format!("  {}", traffic(statistics))),
+    }
 }
 
 /// The longest waits for other ranks in epochs.

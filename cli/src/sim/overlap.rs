@@ -178,12 +178,12 @@ mod tests {
     /// A simulation adds up as it goes; here everything is known.
     #[test]
     fn totals_of_statements_are_those_that_the_simulation_has_added_up() {
-        let text = b"ranks 2\nwindow w size 8MiB\nrank 0\n  repeat 3\n    r = irecv from 1 tag 0 size 1MiB\n    \
-                     compute 300us\n    s = isend to 1 tag 1 size 64\n    wait r s\n    w.start to 1\n    \
-                     w.put to 1 offset 0 size 1MiB\n    e = w.icomplete\n    compute 100us\n    wait e\n  end\nrank 1\n  \
-                     repeat 3\n    compute 10us\n    s = isend to 0 tag 0 size 1MiB\n    r = irecv from 0 tag 1 size 64\n    \
-                     compute 700us\n    wait s\n    w.post to 0\n    w.wait_epoch\n    wait r\n  end\n";
-        let scenario = carrousel_scenario::load("totals.scn", text).expect("it is right");
+        let text = "ranks 2\nwindow w 8MiB\nrank 0\n  repeat 3\n    r = irecv from 1 tag 0 size 1MiB\n    compute 300us\n    \
+                    s = isend to 1 tag 1 size 64\n    wait r s\n    start w to [1]\n    put w to 1 size 1MiB\n    \
+                    e = icomplete w\n    compute 100us\n    wait e\n  end\nrank 1\n  repeat 3\n    compute 10us\n    \
+                    s = isend to 0 tag 0 size 1MiB\n    r = irecv from 0 tag 1 size 64\n    compute 700us\n    wait s\n    \
+                    post w from [0]\n    wait_epoch w\n    wait r\n  end\n";
+        let scenario = carrousel_scenario::load("totals.scn", text.as_bytes()).expect("it is right");
         for progress in [Progress::None, Progress::Thread] {
             let config = Config { progress, ..Config::new(Network::named("qdr").expect("it is there")) };
             let report = simulate(&scenario, &config).expect("it ends");

@@ -78,7 +78,8 @@ impl<R: EpochRules> Window<R> {
             })
         };
         match (kind, candidate.kind) {
-            (EpochKind::Access | EpochKind::Lock, EpochKind::Access | EpochKind::Lock) => {
+            // Two access epochs may have targets in common: these are not looked for.
+            (EpochKind::Access, EpochKind::Lock) | (EpochKind::Lock, EpochKind::Access | EpochKind::Lock) => {
                 let len = candidate.group.len(self.ranks());
                 (0..len).any(|at| is_taken(candidate.group.member(at)))
             }
