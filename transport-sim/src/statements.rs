@@ -94,7 +94,7 @@ impl Statements {
         if let Some((_, times)) = self.recorded.get_mut(self.begun as usize - 1) {
             *times = last.times;
         }
-        self.spent = self.spent.and(totals.kind(last.line), now - last.times.begin);
+        self.spent = self.spent.and(totals.activity(last.line), now - last.times.begin);
         last.spent = self.spent;
         totals.returned(last.line, &last.times);
         self.is_running = false;
@@ -108,7 +108,7 @@ impl Statements {
         let (is_last, is_running) = (number == self.last(), self.is_running);
         let mut spent = self.spent;
         if let Some(running) = self.last.filter(|_| is_running) {
-            spent = spent.and(totals.kind(running.line), now - running.times.begin);
+            spent = spent.and(totals.activity(running.line), now - running.times.begin);
         }
         let executed = if is_last { self.last.as_mut() } else { self.open.get_mut(&number) };
         let Some(executed) = executed else { return };

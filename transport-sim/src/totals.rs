@@ -77,9 +77,9 @@ pub(crate) fn waits(op: &str) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LineId(u32);
 
-/// What statements of a kind are to requests that are open meanwhile.
+/// What statements are to requests that are open meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum Activity {
     Computes,
     Waits,
     Other,
@@ -93,12 +93,12 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// This, and a statement of a kind for so long.
-    pub(crate) fn and(mut self, kind: Kind, ns: u64) -> Self {
-        match kind {
-            Kind::Computes => self.computed_ns += ns,
-            Kind::Waits => self.waited_ns += ns,
-            Kind::Other => {}
+    /// This, and a statement of this activity for so long.
+    pub(crate) fn and(mut self, activity: Activity, ns: u64) -> Self {
+        match activity {
+            Activity::Computes => self.computed_ns += ns,
+            Activity::Waits => self.waited_ns += ns,
+            Activity::Other => {}
         }
         self
     }
@@ -118,7 +118,7 @@ struct Line {
     place: Option<Place>,
     line: u32,
     op: &'static str,
-    kind: Kind,
+    activity: Activity,
     starts_request: bool,
     sum: Sum,
 }
@@ -156,16 +156,16 @@ impl Totals {
         let at = place.map_or(0, |place| std::ptr::from_ref(place).addr());
         let lines = &mut self.lines;
         *self.ids.entry((at, line, op.as_ptr().addr())).or_insert_with(|| {
-            let kind = match () {
-                () if computes(op) => Kind::Computes,
-                () if waits(op) => Kind::Waits,
-                () => Kind::Other,
+            let activity = match () {
+                () if computes(op) => Activity::Computes,
+                () if waits(op) => Activity::Waits,
+                () => Activity::Other,
             };
             lines.push(Line {
                 place,
                 line,
                 op,
-                kind,
+                activity,
                 starts_request: starts_request(op),
                 sum: Sum::default(),
             });
@@ -183,8 +183,8 @@ impl Totals {
         (line.place.map(|place| place.file()), line.line, line.op)
     }
 
-    pub(crate) fn kind(&self, id: LineId) -> Kind {
-        self.get(id).kind
+    pub(crate) fn activity(&self, id: LineId) -> Activity {
+        self.get(id).activity
     }
 
     /// One more statement begins: whether it is recorded.

@@ -8,12 +8,12 @@ const OTHER: RankId = RankId(2);
 const LARGE: u64 = (8 << 10) + 8;
 const ONE_BUFFER: Staging = Staging { threshold: 8 << 10, buffers: 1 };
 
-struct Driven {
+struct Staged {
     window: Window<AllEpochRules>,
     work: Vec<Output>,
 }
 
-impl Driven {
+impl Staged {
     /// Rank 0 of 4.
     fn new(setup: WindowSetup) -> Self {
         Self { window: Window::new(RankId(0), 4, setup), work: Vec::new() }
@@ -66,7 +66,7 @@ const DONE: Told = Told::Post(TARGET, Packet::Done { access: 1 }, Order::Lane);
 
 #[test]
 fn a_large_accumulate_waits_for_its_buffer_and_done_for_it() {
-    let mut origin = Driven::granted();
+    let mut origin = Staged::granted();
     origin.access(TARGET, TransferKind::Accumulate, LARGE);
     assert_eq!(origin.told(), [ASK]);
     origin.call(Call::Complete);
@@ -77,7 +77,7 @@ fn a_large_accumulate_waits_for_its_buffer_and_done_for_it() {
 
 #[test]
 fn no_buffer_is_asked_for_before_the_access_is_granted() {
-    let mut origin = Driven::new(WindowSetup::default());
+    let mut origin = Staged::new(WindowSetup::default());
     origin.call(Call::Lock { target: TARGET, mode: Mode::Exclusive });
     origin.access(TARGET, TransferKind::Accumulate, LARGE);
     let request = Packet::LockRequest { mode: Mode::Exclusive, access: 1 };
@@ -88,7 +88,7 @@ fn no_buffer_is_asked_for_before_the_access_is_granted() {
 
 #[test]
 fn accumulates_keep_their_order_and_nothing_else_waits() {
-    let mut origin = Driven::granted();
+    let mut origin = Staged::granted();
     origin.access(TARGET, TransferKind::Accumulate, LARGE);
     origin.access(TARGET, TransferKind::FetchAndOp, 8);
     origin.access(TARGET, TransferKind::Put, LARGE);
@@ -107,7 +107,7 @@ fn accumulates_keep_their_order_and_nothing_else_waits() {
 #[test]
 fn a_later_epoch_that_a_flag_lets_pass_waits_only_with_its_accumulates() {
     let flags = Flags { access_after_access: true, ..Flags::default() };
-    let mut origin = Driven::new(flags.into());
+    let mut origin = Staged::new(flags.into());
     origin.event(Event::Granted { from: TARGET, word: GrantWord::Exposures, value: 3 });
     for kind in [(TransferKind::Accumulate, LARGE), (TransferKind::Put, 8), (TransferKind::Accumulate, 8)] {
         origin.call(Call::Start(&[TARGET]));
@@ -123,7 +123,7 @@ fn a_later_epoch_that_a_flag_lets_pass_waits_only_with_its_accumulates() {
 #[test]
 fn what_the_origins_processor_applies_is_not_staged() {
     let neighbours = [RankId(3), TARGET].into_iter().collect();
-    let mut origin = Driven::new(WindowSetup { neighbours, ..WindowSetup::default() });
+    let mut origin = Staged::new(WindowSetup { neighbours, ..WindowSetup::default() });
     origin.call(Call::LockAll);
     for (value, from) in (0..4).map(|rank| (1, RankId(rank))) {
         origin.event(Event::Granted { from, word: GrantWord::Locks, value });
@@ -141,7 +141,7 @@ fn what_the_origins_processor_applies_is_not_staged() {
 
 #[test]
 fn a_buffer_goes_from_one_origin_to_the_next_when_its_operand_was_applied() {
-    let mut target = Driven::new(WindowSetup { staging: ONE_BUFFER, ..WindowSetup::default() });
+    let mut target = Staged::new(WindowSetup { staging: ONE_BUFFER, ..WindowSetup::default() });
     let grant = |to| Told::Post(RankId(to), Packet::StagingGrant, Order::Lane);
     for (origin, expected) in [(3, vec![grant(3)]), (1, vec![]), (2, vec![])] {
         target.packet(RankId(origin), Packet::StagingRequest);
@@ -161,7 +161,7 @@ fn a_buffer_goes_from_one_origin_to_the_next_when_its_operand_was_applied() {
 
 #[test]
 fn accumulates_that_wait_for_a_target_end_with_its_death() {
-    let mut origin = Driven::granted();
+    let mut origin = Staged::granted();
     for len in [LARGE, 8, LARGE] {
         origin.access(TARGET, TransferKind::Accumulate, len);
     }

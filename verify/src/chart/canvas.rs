@@ -18,7 +18,7 @@ pub(super) enum Ink {
     Transfer,
     /// Epochs.
     Epoch,
-    /// Who is late.
+    /// Waits for late ranks.
     Late,
     /// What is wrong.
     Wrong,

@@ -93,7 +93,7 @@ pub struct LaneEnd {
     pub lane: usize,
     /// Why.
     pub text: String,
-    /// Who is late.
+    /// The ranks that are late, and with what.
     pub late: Option<String>,
 }
 

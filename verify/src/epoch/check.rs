@@ -107,7 +107,7 @@ pub(super) fn post(state: &mut EpochState, me: usize, to: usize, packet: Packet)
 /// S4: when Done or LockRelease arrives, every transfer of the epoch to this target has acted.
 pub(super) fn finished(state: &EpochState, from: usize, to: usize, packet: Packet) -> Result<(), String> {
     let Some(access) = state.ranks[from].ended_by(packet) else { return Ok(()) };
-    // One that has not begun is late, too.
+    // An operation that has not begun is late, too.
     let is_late = |operation: &WindowOperation| {
         let is_its = || state.ranks[from].access_of(operation.epoch, id(to)) == Some(access);
         operation.target == to && !operation.has_acted && is_its()

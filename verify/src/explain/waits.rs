@@ -9,16 +9,16 @@ use carrousel_rank::epoch::{Call, EpochKind, Inefficiency};
 use carrousel_rank::{Protocol, RankId, WindowIndex};
 
 /// Why a call on the epochs of a window does not end.
-pub(super) struct Reason {
+pub(super) struct WaitReason {
     /// `for rank 1 to expose memory of window `w` to it (post)`.
     pub(super) text: String,
     /// The ranks that it waits for.
     pub(super) waits_for: Vec<u16>,
-    /// Those that are late.
+    /// The late ones among them.
     pub(super) late: Vec<Late>,
 }
 
-impl Reason {
+impl WaitReason {
     fn new() -> Self {
         Self { text: String::new(), waits_for: Vec::new(), late: Vec::new() }
     }
@@ -35,12 +35,12 @@ impl Reason {
 }
 
 /// Some of the ranks that a call waits for, and those of them that are late.
-struct Missing {
+struct MissingRanks {
     ranks: Vec<u16>,
     late: Vec<Late>,
 }
 
-impl Missing {
+impl MissingRanks {
     const fn new() -> Self {
         Self { ranks: Vec::new(), late: Vec::new() }
     }
@@ -61,7 +61,7 @@ pub(super) fn reason<P: Protocol>(
     state: &State<P>,
     proc: &Proc<P>,
     (rank, ordinal): (u16, Ordinal),
-) -> Option<Reason> {
+) -> Option<WaitReason> {
     let (window, call, only) = match names.start(rank, ordinal)? {
         Start::Access(index) => {
             let access = names.program(rank)?.accesses.get(usize::from(*index))?;
@@ -75,7 +75,7 @@ pub(super) fn reason<P: Protocol>(
     let view = proc.rank.window(WindowIndex(u32::from(window)))?;
     let (name, called) = (names.window(window), Called { names, state, window });
     // Of all epochs that are closed and not complete, what they lack.
-    let [mut posts, mut deferred, mut ends, mut fences] = [const { Missing::new() }; 4];
+    let [mut posts, mut deferred, mut ends, mut fences] = [const { MissingRanks::new() }; 4];
     let mut locks: Vec<u16> = Vec::new();
     let needs_no_close = matches!(call, None | Some(Call::FlushWithRequest(_) | Call::Flush(_)));
     let is_closed = |is_closed: bool| is_closed || needs_no_close;
@@ -105,8 +105,8 @@ pub(super) fn reason<P: Protocol>(
     }
     locks.sort_unstable();
     locks.dedup();
-    let mut reason = Reason::new();
-    let mut wait = |missing: Missing, why: &str| {
+    let mut reason = WaitReason::new();
+    let mut wait = |missing: MissingRanks, why: &str| {
         if !missing.ranks.is_empty() {
             reason.add(&format!("for {} to {why}", ranks(&missing.ranks)), missing.ranks, missing.late);
         }
@@ -132,12 +132,12 @@ fn grants<P: Protocol>(
     state: &State<P>,
     proc: &Proc<P>,
     (rank, opening): (u16, Ordinal),
-) -> Option<Reason> {
+) -> Option<WaitReason> {
     let opening = names.program(rank)?.synchronization(opening)?;
     let window = opening.window;
     let called = Called { names, state, window };
     let missing: Vec<u16> = grants::missing(proc, opening, names.ranks()).collect();
-    let mut reason = Reason::new();
+    let mut reason = WaitReason::new();
     if matches!(opening.call(), Call::Start(_)) {
         let view = proc.rank.window(WindowIndex(u32::from(window)))?;
         let started =
@@ -161,7 +161,7 @@ fn grants<P: Protocol>(
 }
 
 /// A rank waits for the lock of a host, too.
-fn add_lock<P: Protocol>(reason: &mut Reason, called: &Called<'_, P>, (rank, host): (u16, u16)) {
+fn add_lock<P: Protocol>(reason: &mut WaitReason, called: &Called<'_, P>, (rank, host): (u16, u16)) {
     let holders = holders(called.state, called.window, host, rank);
     let mut late = Vec::new();
     late::add(&mut late, holders.iter().filter_map(|holder| called.unlock(*holder, host)));
