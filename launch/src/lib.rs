@@ -47,6 +47,7 @@ mod line;
 mod local_ranks;
 mod mapping;
 mod poll;
+mod process_group;
 mod remote;
 mod server;
 mod signals;

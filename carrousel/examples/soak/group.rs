@@ -47,7 +47,8 @@ pub(crate) fn collective(
     let all = || -> Vec<u64> { (0..size).flat_map(|member| elements(key, member, count)).collect() };
     let is_root = me == root;
     match kind {
-        CollectiveKind::Barrier if rng.bool() => communicator.barrier().map_err(text)?,
+        // All members draw the same: `barrier` and `ibarrier` are different collectives (MPI-4.1 6.12).
+        CollectiveKind::Barrier if key % 2 == 0 => communicator.barrier().map_err(text)?,
         CollectiveKind::Barrier => {
             let mut request = communicator.ibarrier().map_err(text)?;
             while !request.test() {

@@ -2,7 +2,8 @@
 
 use crate::flow::Inbox;
 use crate::poll::{Interest, Poll, Token};
-use rustix::process::getpgrp;
+use crate::process_group::process_group;
+use rustix::io::Errno;
 use rustix::termios::tcgetpgrp;
 use std::io::{IsTerminal, Stdin};
 use std::time::Duration;
@@ -69,7 +70,16 @@ impl StdinReader {
     /// Whether this process may read: a terminal stops processes in its background that do. A terminal that does not
     /// control this process stops none.
     fn may_read(&self) -> bool {
-        !self.is_terminal || tcgetpgrp(&self.stdin).map_or(true, |group| group == getpgrp())
+        if !self.is_terminal {
+            return true;
+        }
+        let own = process_group(None);
+        match tcgetpgrp(&self.stdin) {
+            Ok(foreground) => own == Some(foreground),
+            // A group outside of this PID namespace: most likely its creator's, which this process is then in.
+            Err(Errno::OPNOTSUPP) => own.is_none(),
+            Err(_) => true,
+        }
     }
 
     /// The longest time until [`Self::prepare`] has to be called again.

@@ -15,6 +15,7 @@ use crate::flow::{Inbox, Outbox};
 use crate::job::{ESCALATION_DELAY, NodeShare};
 use crate::limits::ensure_limits;
 use crate::poll::{Interest, Poll, Token};
+use crate::process_group::process_group;
 use crate::server::{LINE_MAX, line_max};
 use crate::signals::is_end_request;
 use dying::Dying;
@@ -22,9 +23,7 @@ use reaper::Reaper;
 pub(crate) use reaper::{KILL_TIMEOUT, REAP_INTERVAL, adopt};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpgid, kill_process_group, pidfd_send_signal, waitid,
-};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_send_signal, waitid};
 use spawn::{OutputTarget, SpawnContext};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -478,7 +477,7 @@ impl LocalRank {
     fn signal(&self, signal: Signal) {
         // The number cannot be another process's: the rank has not been reaped yet.
         let _ = kill_process_group(self.pid, signal);
-        if getpgid(Some(self.pid)) != Ok(self.pid) {
+        if process_group(Some(self.pid)) != Some(self.pid) {
             // The rank has moved to another group of its session.
             let _ = pidfd_send_signal(&self.pidfd, signal);
         }

@@ -3,10 +3,10 @@
 
 use super::watchdog::Watchdog;
 use crate::job::ESCALATION_DELAY;
+use crate::process_group::process_group;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpgid, getpgrp, getpid, kill_process, kill_process_group,
-    set_child_subreaper, waitid,
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, kill_process_group, set_child_subreaper, waitid,
 };
 use std::fs;
 use std::time::Duration;
@@ -86,11 +86,11 @@ fn reap() -> bool {
 
 /// Sends a signal to these children, and to the groups that they are in.
 fn signal(children: impl Iterator<Item = Pid>, signal: Signal) {
-    let own = getpgrp();
+    let own = process_group(None);
     for child in children {
         // As long as the child has not been reaped, its numbers are given to no other process.
-        let _ = match getpgid(Some(child)) {
-            Ok(group) if group != own => kill_process_group(group, signal),
+        let _ = match process_group(Some(child)) {
+            Some(group) if Some(group) != own => kill_process_group(group, signal),
             _ => kill_process(child, signal),
         };
     }
