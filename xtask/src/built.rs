@@ -43,19 +43,22 @@ impl Kind {
 impl Built {
     /// Builds it as the unit tests are built, which share all of it; says where it is.
     pub(crate) fn build(&self) -> Result<PathBuf, String> {
-        self.build_as("dev")
+        // What features a crate has depends on whether anything is built that has dependencies for tests alone: with an
+        // example, a program's crates are those of the tests, and are not built once more.
+        let as_tests = if self.kind == Kind::Bin { &["--example", "empty"][..] } else { &[] };
+        self.build_as("dev", as_tests)
     }
 
     /// Builds it as users do; says where it is.
     pub(crate) fn build_release(&self) -> Result<PathBuf, String> {
-        self.build_as("release")
+        self.build_as("release", &[])
     }
 
-    fn build_as(&self, profile: &str) -> Result<PathBuf, String> {
+    fn build_as(&self, profile: &str, beside: &[&str]) -> Result<PathBuf, String> {
         // A package built alone would have other features, and be built once more.
         let mut command =
             cargo(&["build", "--profile", profile, "--locked", "--quiet", "--workspace", "--all-features"]);
-        command.args([&format!("--{}", self.kind.word()), self.name]);
+        command.args([&format!("--{}", self.kind.word()), self.name]).args(beside);
         command.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
         let told = output_of(&mut command)?;
         self.executable_in(&told)
