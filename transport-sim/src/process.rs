@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::data::Data;
 use crate::error::{SimError, Stuck};
+use crate::keys::take;
 use crate::program::Action;
 use crate::report::Statement;
 use crate::script::Script;
@@ -318,7 +319,7 @@ impl<P: Protocol> Process<P> {
 
     /// The operation of this name on a window is complete.
     pub(crate) fn operation_is_complete(&mut self, name: u64, now: u64, totals: &mut Totals) {
-        let operation = self.data.as_mut().and_then(|data| data.operations.remove(&name));
+        let operation = self.data.as_mut().and_then(|data| take(&mut data.operations, &name));
         let statement = operation.as_ref().map_or(name as u32, |operation| operation.statement);
         if let Some(operation) = operation {
             operation.end();

@@ -2,7 +2,7 @@
 //!
 //! What is over is added up by line. So a run needs memory for what is under way, not for what has been.
 
-use crate::keys::ByKey;
+use crate::keys::{ByKey, take};
 use crate::totals::{LineId, Spent, Times, Totals};
 
 /// A statement that is being executed, or whose request may be open.
@@ -125,7 +125,7 @@ impl Statements {
         executed.times.complete = Some(now);
         executed.open = executed.open.saturating_sub(1);
         if !is_last && executed.open == 0 {
-            self.open.remove(&number);
+            take(&mut self.open, &number);
         }
     }
 

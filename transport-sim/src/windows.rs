@@ -6,7 +6,7 @@
 //! a node, the target's between nodes.
 
 use crate::config::{Acquisition, Config, Copies};
-use crate::keys::ByKey;
+use crate::keys::{ByKey, take};
 use crate::load::Accumulation;
 use crate::program::WindowCall;
 use carrousel_rank::epoch::{self, Call, OperationId};
@@ -260,7 +260,7 @@ impl WindowSide {
     pub(crate) fn told(&mut self, window: WindowIndex, event: epoch::Event) -> Option<epoch::Transfer> {
         self.in_access = false;
         let epoch::Event::Complete(operation) = event else { return None };
-        self.transfers.remove(&(window, operation))
+        take(&mut self.transfers, &(window, operation))
     }
 
     /// The next copy that was made, for its window.

@@ -3,6 +3,7 @@
 use crate::config::{Config, Jitter, Progress};
 use crate::data::Flights;
 use crate::error::SimError;
+use crate::keys::{clear, take_first};
 use crate::lateness::Lateness;
 use crate::load::{Load, Owner};
 use crate::network::{Fabric, Transfer};
@@ -215,7 +216,7 @@ impl<'a, P: Protocol> World<'a, P> {
             process.performed += 1;
             return library(0);
         }
-        process.outputs.clear();
+        clear(&mut process.outputs);
         process.performed = 0;
         if let Some(copied) = process.windows.take_copied() {
             process.phase = Phase::Handle(copied);
@@ -227,7 +228,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         // What has arrived goes before a copy: a late grant need not wait for all of them.
         if process.windows.is_due() {
-            if let Some(arrival) = process.inbox.pop_front().filter(|_| self.polls) {
+            if let Some(arrival) = take_first(&mut process.inbox).filter(|_| self.polls) {
                 return library(self.begin_to_handle(rank, arrival));
             }
             if let Some((window, work)) = process.windows.take_due() {
@@ -256,7 +257,7 @@ impl<'a, P: Protocol> World<'a, P> {
             }
             Goal::Poll | Goal::Resume | Goal::Finished => {}
         }
-        if let Some(arrival) = process.inbox.pop_front() {
+        if let Some(arrival) = take_first(&mut process.inbox) {
             return library(self.begin_to_handle(rank, arrival));
         }
         match process.goal {

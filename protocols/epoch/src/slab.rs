@@ -5,6 +5,9 @@ use alloc::vec::Vec;
 /// The end of the list of free positions.
 const NONE: u32 = u32::MAX;
 
+/// An empty table keeps room for so many entries.
+const ROOM_MAX: usize = 64;
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Place<T> {
     Taken(T),
@@ -52,6 +55,10 @@ impl<T> Slab<T> {
             // Two states in which nothing is left are equal, whatever their past.
             self.places.clear();
             self.free = NONE;
+            // An epoch with all ranks as its targets may never come again.
+            if self.places.capacity() > ROOM_MAX {
+                self.places = Vec::new();
+            }
         }
         Some(entry)
     }
