@@ -228,7 +228,9 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         // What has arrived goes before a copy: a late grant need not wait for all of them.
         if process.windows.is_due() {
-            if let Some(arrival) = take_first(&mut process.inbox).filter(|_| self.polls) {
+            if self.polls
+                && let Some(arrival) = take_first(&mut process.inbox)
+            {
                 return library(self.begin_to_handle(rank, arrival));
             }
             if let Some((window, work)) = process.windows.take_due() {
