@@ -1,9 +1,14 @@
 //! What windows take in virtual time, and whose processor it takes.
 
-use carrousel_transport_sim::{Config, Network, Report, simulate};
+use carrousel_transport_sim::{Config, Network, Protocol, Report, simulate};
 
 fn run(text: &str) -> Report {
-    let config = Config::new(Network::named("qdr").expect("it comes with the simulator"));
+    run_by(Protocol::Mirror, text)
+}
+
+fn run_by(protocol: Protocol, text: &str) -> Report {
+    let mut config = Config::new(Network::named("qdr").expect("it comes with the simulator"));
+    config.protocol = protocol;
     let scenario = carrousel_scenario::load("test.scn", text.as_bytes());
     let scenario = scenario.unwrap_or_else(|error| panic!("{}", error.render(false)));
     simulate(&scenario, &config).unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -63,4 +68,15 @@ fn as_many_operands_are_on_their_way_as_there_are_buffers() {
     assert!((550.0..570.0).contains(&first) && last > first + 550.0, "one after the other: {first}, {last}");
     let [first, last] = two_origins_us(2);
     assert!(first > 680.0 && last < first + 220.0, "they share the link: {first}, {last}");
+}
+
+/// A rank of a classical protocol handles what arrives when it waits, and loses none of it while it copies.
+#[test]
+fn what_arrives_while_a_classical_rank_copies_is_kept() {
+    let copies = "ranks 3\nnodes [0 1] [2]\nwindow w 8MiB\nrank 0\n fence w\n put w to 1 size 2MiB\n put w to 1 size 2MiB\n \
+                  put w to 2 size 64KiB\n fence w\n recv from 1 tag 1 size 4096\n end: recv from 2 tag 1 size 4096\n\
+                  rank 1..2\n fence w\n isend to 0 tag 1 size 4096\n fence w\n wait all\n";
+    for protocol in [Protocol::Rget, Protocol::Rput] {
+        complete_us(&run_by(protocol, copies), "end");
+    }
 }
