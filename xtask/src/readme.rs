@@ -1,7 +1,7 @@
 //! The figures of the README that can be compared: how much each suite explores.
 //!
-//! A row of its table begins with the command, `carrousel verify --suite NAME`, and its second cell says `N families` or
-//! `N rules`, and `N distinct states`; a sentence says how many programs the rendezvous suite explores.
+//! A row of its table begins with the command, `carrousel verify --suite NAME`, and its second cell says `N families`
+//! and `N distinct states`; a sentence says how many programs the rendezvous suite explores.
 
 use crate::built::COMMAND;
 use crate::tools::{self, root, target};
@@ -50,7 +50,6 @@ fn compare(name: &str, SuiteReport { rows }: &SuiteReport, readme: &str) -> Resu
         .find(|cells| cells.contains("distinct states"));
     let row =
         row.ok_or_else(|| format!("README.md has no figures of the suite {name}: a row `{start}...`"))?;
-    let noun = if name == "ablations" { "rules" } else { "families" };
     let mut wrong = Vec::new();
     let mut says = |text: &str, number: u64, what: &str| {
         let right = format!(" {} {what}", grouped(number));
@@ -58,7 +57,7 @@ fn compare(name: &str, SuiteReport { rows }: &SuiteReport, readme: &str) -> Resu
             wrong.push(right.trim_start().to_owned());
         }
     };
-    says(row, rows.len() as u64, noun);
+    says(row, rows.len() as u64, "families");
     says(row, rows.iter().map(|row| row.states).sum(), "distinct states");
     if name == "rendezvous" {
         let programs = rows.iter().map(|row| row.programs).sum();
@@ -91,7 +90,6 @@ mod tests {
     const README: &str = "\
 | `carrousel verify --suite rendezvous` | a table |
 | `carrousel verify --suite rendezvous` | 2 families of programs, 1,234,567 distinct states | 4 s | |
-| `carrousel verify --suite ablations` | 1 rules off in turn, 12 distinct states, one thread | 1 s | |
 
 The rendezvous suite explores 1,000 programs, which stand for 2,000.
 ";
@@ -107,7 +105,6 @@ The rendezvous suite explores 1,000 programs, which stand for 2,000.
         let other = SuiteReport { rows: vec![row(1_234_567, 999)] };
         let wrong = error("1 families; 999 programs, which stand for 1,998");
         assert_eq!(compare("rendezvous", &other, README), wrong);
-        assert_eq!(compare("ablations", &SuiteReport { rows: vec![row(12, 1)] }, README), Ok(()));
         assert!(
             compare("connection", &SuiteReport { rows: Vec::new() }, README)
                 .is_err_and(|error| error.contains("no figures"))
