@@ -4,6 +4,7 @@ use crate::value::{parse_size, parse_time};
 use carrousel_rank::epoch::Staging;
 use carrousel_rank::{Options, Speculation};
 use carrousel_scenario::{OptionKind, OptionSetting, OptionSpec, OptionValue, Vocabulary, units};
+use carrousel_schedule::DEFAULT_THRESHOLD;
 
 /// The values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub enum ValueKind {
     Time,
     /// An integer, from the first to the second of these.
     Integer(i64, i64),
+    /// Bytes, or this word.
+    SizeOr(&'static str),
     /// `on` or `off`.
     OnOff,
     /// One of these words.
@@ -59,7 +62,7 @@ pub(crate) fn speculation(word: &str) -> Speculation {
 }
 
 /// All options: first those of the protocols, which simulation and proof know too.
-pub const OPTIONS: [OptionEntry; 25] = [
+pub const OPTIONS: [OptionEntry; 26] = [
     OptionEntry {
         name: "eager_threshold",
         kind: ValueKind::Size,
@@ -98,6 +101,13 @@ pub const OPTIONS: [OptionEntry; 25] = [
         kind: ValueKind::Integer(1, u16::MAX as i64),
         doc: "buffers of a rank, for each window, for large operands of accumulates that are on their way to it",
         default: || OptionValue::Integer(Staging::default().buffers.into()),
+    },
+    OptionEntry {
+        name: "intra_defer_threshold",
+        kind: ValueKind::SizeOr("measured"),
+        doc: "from which size on a copy to a rank of the node waits until the transfers of its epoch to other nodes are \
+              posted; measured: the size whose copy takes longer than queueing it",
+        default: || OptionValue::Size(DEFAULT_THRESHOLD),
     },
     OptionEntry {
         name: "shm_ring",
@@ -247,6 +257,7 @@ impl OptionEntry {
     pub fn range(&self) -> String {
         match self.kind {
             ValueKind::Size => "a size".to_owned(),
+            ValueKind::SizeOr(word) => format!("a size, {word}"),
             ValueKind::Power(least, most) => {
                 format!("a power of two, {} to {}", units::size(least), units::size(most))
             }
@@ -267,6 +278,8 @@ impl OptionEntry {
         let wrong = || format!("`{text}` is no value of {}; it takes {}", self.name, self.range());
         let value = match self.kind {
             ValueKind::Size | ValueKind::Power(..) => OptionValue::Size(parse_size(text)?),
+            ValueKind::SizeOr(word) if word == text => OptionValue::Word(text.to_owned()),
+            ValueKind::SizeOr(_) => OptionValue::Size(parse_size(text)?),
             ValueKind::Time => OptionValue::TimeNs(parse_time(text)?),
             ValueKind::Integer(..) => OptionValue::Integer(text.parse().map_err(|_| wrong())?),
             ValueKind::OnOff => OptionValue::OnOff(match text {
@@ -282,7 +295,7 @@ impl OptionEntry {
     /// Whether a value is in range.
     fn takes(&self, value: &OptionValue) -> bool {
         match (self.kind, value) {
-            (ValueKind::Size, OptionValue::Size(_))
+            (ValueKind::Size | ValueKind::SizeOr(_), OptionValue::Size(_))
             | (ValueKind::Time, OptionValue::TimeNs(_))
             | (ValueKind::OnOff, OptionValue::OnOff(_)) => true,
             (ValueKind::Power(least, most), OptionValue::Size(bytes)) => {
@@ -292,6 +305,7 @@ impl OptionEntry {
                 (least..=most).contains(number)
             }
             (ValueKind::Choice(words), OptionValue::Word(word)) => words.contains(&word.as_str()),
+            (ValueKind::SizeOr(other), OptionValue::Word(word)) => other == word,
             (ValueKind::Name, OptionValue::Word(word)) => {
                 !word.is_empty() && !word.contains(|c: char| c.is_whitespace() || c.is_control())
             }
@@ -333,6 +347,7 @@ pub fn vocabulary() -> Vocabulary {
     let option = |entry: &OptionEntry| {
         Some(match entry.kind {
             ValueKind::Size | ValueKind::Power(..) => OptionSpec::new(entry.name, OptionKind::Size),
+            ValueKind::SizeOr(word) => OptionSpec::new(entry.name, OptionKind::SizeOr(word)),
             ValueKind::Time => OptionSpec::new(entry.name, OptionKind::Time),
             ValueKind::Integer(..) => OptionSpec::new(entry.name, OptionKind::Integer),
             ValueKind::OnOff => OptionSpec::new(entry.name, OptionKind::OnOff),
@@ -369,6 +384,7 @@ mod tests {
             ("eager_threshold", "big"),
             ("speculation", "on"),
             ("rtr_limit", "70000"),
+            ("intra_defer_threshold", "off"),
             ("shm_ring", "100000"),
             ("shm_ring", "16"),
             ("shm_direct", "yes"),

@@ -18,6 +18,8 @@ pub enum OptionKind {
     OnOff,
     /// One of these words.
     Choice(Cow<'static, [Cow<'static, str>]>),
+    /// Bytes, or this word.
+    SizeOr(&'static str),
 }
 
 /// One option: its name and the kind of its value.
@@ -63,8 +65,8 @@ impl Vocabulary {
     }
 }
 
-/// The options that every engine has: the four of its message protocol, the two of large accumulates, and the four reorder
-/// flags of a window.
+/// The options that every engine has: the four of its message protocol, the two of large accumulates, that of the order of
+/// transfers within an epoch, and the four reorder flags of a window.
 impl Default for Vocabulary {
     fn default() -> Self {
         let flag = |name| OptionSpec::new(name, OptionKind::OnOff);
@@ -76,6 +78,7 @@ impl Default for Vocabulary {
                 OptionSpec::new("rtr_limit", OptionKind::Integer),
                 OptionSpec::new("accumulate_eager", OptionKind::Size),
                 OptionSpec::new("accumulate_buffers", OptionKind::Integer),
+                OptionSpec::new("intra_defer_threshold", OptionKind::SizeOr("measured")),
             ],
             window: vec![
                 flag("access_after_access"),

@@ -350,7 +350,7 @@ fn windows_are_declared_once_and_have_a_size() {
 fn options_are_of_the_vocabulary() {
     check_declaration(
         "option eager_treshold 5",
-        "8: unknown option `eager_treshold`, expected one of `eager_threshold`, `eager_window`, `speculation`, `rtr_limit`, `accumulate_eager`, `accumulate_buffers`",
+        "8: unknown option `eager_treshold`, expected one of `eager_threshold`, `eager_window`, `speculation`, `rtr_limit`, `accumulate_eager`, `accumulate_buffers`, `intra_defer_threshold`",
     );
     check_declaration(
         "option v.access_after_access on",
@@ -363,6 +363,10 @@ fn options_are_of_the_vocabulary() {
     check_declaration(
         "option eager_threshold 5us",
         "24: `5us` is no value of `eager_threshold`, expected a size like 16KiB",
+    );
+    check_declaration(
+        "option intra_defer_threshold mesured",
+        "30: `mesured` is no value of `intra_defer_threshold`, expected a size like 16KiB, or `measured`",
     );
     check_declaration("option eager_threshold 0-1", "24: a size of -1, expected 0 or more");
     check_declaration(

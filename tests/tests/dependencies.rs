@@ -26,7 +26,7 @@ const ALLOWED: [(&str, &[&str]); 32] = [
     ("carrousel-epoch", &["carrousel-lock", "carrousel-wire"]),
     ("carrousel-program", &["carrousel-scenario", "carrousel-collective", "carrousel-rank"]),
     ("carrousel-transport", &["carrousel-wire"]),
-    ("carrousel-options", &["carrousel-scenario", "carrousel-rank"]),
+    ("carrousel-options", &["carrousel-scenario", "carrousel-schedule", "carrousel-rank"]),
     ("carrousel-trace", &["carrousel-rank"]),
     ("carrousel-system", &[]),
     ("carrousel-launch", &["carrousel-system"]),

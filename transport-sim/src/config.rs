@@ -2,7 +2,7 @@
 
 use crate::Network;
 use carrousel_rank::{MirrorRules, Release};
-use carrousel_schedule::{DEFAULT_THRESHOLD, Patience};
+use carrousel_schedule::Patience;
 use std::str::FromStr;
 
 /// The protocol of messages that are not eager.
@@ -220,8 +220,6 @@ pub struct Config {
     pub progress: Progress,
     /// When copies within a node are made.
     pub copies: Copies,
-    /// From how many bytes on a copy within a node is scheduled.
-    pub copies_threshold: u64,
     /// When locks are requested.
     pub acquisition: Acquisition,
     /// How long a large transfer's call waits for a grant that is on its way.
@@ -250,7 +248,6 @@ impl Config {
             protocol: Protocol::Mirror,
             progress: Progress::None,
             copies: Copies::Scheduled,
-            copies_threshold: DEFAULT_THRESHOLD,
             acquisition: Acquisition::Eager,
             patience,
             seed: 0,

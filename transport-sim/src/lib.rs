@@ -79,6 +79,7 @@ use carrousel_program::{check_no_windows, programs, staging, windows};
 use carrousel_rank::epoch::{Flags, Neighbours, Staging, WindowSetup};
 use carrousel_rank::{Mirror, Options, Published, RankId};
 use carrousel_scenario::{OptionSetting, Scenario};
+use carrousel_schedule::Threshold;
 use config::Classical;
 use mailbox::Mailbox;
 use process::{Driver, Process};
@@ -108,7 +109,8 @@ pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError
     let windows = if are_used { windows(scenario) } else { Vec::new() };
     let windows: Vec<Flags> = windows.into_iter().map(|window| window.flags).collect();
     let staging = staging(&scenario.options);
-    let job = Place { ranks: scenario.ranks, nodes: &scenario.nodes, windows: &windows, staging };
+    let threshold = program::threshold(&scenario.options, config);
+    let job = Place { ranks: scenario.ranks, nodes: &scenario.nodes, windows: &windows, staging, threshold };
     match config.protocol {
         Protocol::Published => world::<Published>(job, &options, config, driver).run(Some(scenario), title),
         Protocol::Mirror => world::<Mirror>(job, &options, config, driver).run(Some(scenario), title),
@@ -159,7 +161,8 @@ pub fn simulate_tasks(
         let future = start(Port(Rc::clone(&mailbox)));
         Driver::Task(Box::new(Task::new(me, mailbox, future)))
     };
-    let place = Place { ranks, nodes: &job.nodes, windows: &[], staging: staging(&job.options) };
+    let (staging, threshold) = (staging(&job.options), program::threshold(&job.options, config));
+    let place = Place { ranks, nodes: &job.nodes, windows: &[], staging, threshold };
     match config.protocol {
         Protocol::Published => world::<Published>(place, &options, config, driver).run(None, &job.title),
         Protocol::Mirror => world::<Mirror>(place, &options, config, driver).run(None, &job.title),
@@ -179,6 +182,8 @@ struct Place<'a> {
     windows: &'a [Flags],
     /// How they stage large accumulates.
     staging: Staging,
+    /// From which size on a copy within a node is scheduled.
+    threshold: Threshold,
 }
 
 /// The ranks of a job before they begin.
@@ -197,7 +202,8 @@ fn world<'a, P: carrousel_rank::Protocol>(
     let process = |me: u32| {
         let neighbours = nodes[&place.nodes[me as usize]].clone();
         let setup = WindowSetup { staging: place.staging, neighbours, ..WindowSetup::default() };
-        let mut process = Process::new(me, place.ranks, (options, setup), config, driver(me));
+        let mut process =
+            Process::new(me, place.ranks, (options, setup, place.threshold), config, driver(me));
         for flags in place.windows {
             process.create_window(*flags);
         }

@@ -17,6 +17,7 @@ use carrousel_rank::{
     UsageError, WindowIndex, WindowWork, Work,
 };
 use carrousel_scenario::Scenario;
+use carrousel_schedule::Threshold;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -113,7 +114,7 @@ impl<P: Protocol> Process<P> {
     pub(crate) fn new(
         me: u32,
         ranks: u32,
-        (options, setup): (&Options, WindowSetup),
+        (options, setup, threshold): (&Options, WindowSetup, Threshold),
         config: &Config,
         driver: Driver,
     ) -> Self {
@@ -130,7 +131,7 @@ impl<P: Protocol> Process<P> {
             outputs: Vec::new(),
             performed: 0,
             inbox: VecDeque::new(),
-            windows: WindowSide::new(config),
+            windows: WindowSide::new(config, threshold),
             setup,
             me,
             executed: Statements::default(),

@@ -63,9 +63,8 @@ pub(crate) struct WindowSide {
 }
 
 impl WindowSide {
-    pub(crate) fn new(config: &Config) -> Self {
-        let Config { copies, acquisition, patience, copies_threshold, .. } = *config;
-        let threshold = Threshold(if copies == Copies::Deferred { 0 } else { copies_threshold });
+    pub(crate) fn new(config: &Config, threshold: Threshold) -> Self {
+        let Config { copies, acquisition, patience, .. } = *config;
         Self {
             schedule: Schedule::new(threshold),
             copies,

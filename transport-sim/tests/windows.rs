@@ -80,3 +80,25 @@ fn what_arrives_while_a_classical_rank_copies_is_kept() {
         complete_us(&run_by(protocol, copies), "end");
     }
 }
+
+/// When a write to another node is complete that is called behind a copy of this size on the node.
+fn write_behind_copy_us(option: &str, copied: &str) -> f64 {
+    let text = format!(
+        "ranks 3\nnodes [0 1] [2]\nwindow w 1MiB\n{option}\nrank 0\n lock_all w\n put w to 2 size 8\n flush_all w\n put w to 1 size {copied}\n \
+         write: p = put w to 2 size 8\n wait p\n unlock_all w\n"
+    );
+    complete_us(&run(&text), "write")
+}
+
+/// intra-epoch-scheduling 4: a large copy waits until what goes to other nodes is posted.
+#[test]
+fn a_copy_is_queued_from_the_threshold_on() {
+    let [first, behind] = ["8KiB", "8184"].map(|copied| write_behind_copy_us("", copied));
+    assert!(first + 2.0 < behind, "{first} {behind}");
+    let none = write_behind_copy_us("option intra_defer_threshold 1MiB", "512KiB");
+    assert!(none > 180.0, "the write comes behind the copy: {none}");
+    // 100 ns to post, in which a processor copies 273 bytes.
+    let measured = |copied| write_behind_copy_us("option intra_defer_threshold measured", copied);
+    assert!(measured("4KiB") + 1.0 < write_behind_copy_us("", "4KiB"));
+    assert_eq!(measured("272"), write_behind_copy_us("", "272"));
+}

@@ -131,7 +131,7 @@ fn info_says_where_each_value_comes_from() {
     place
         .run("info")
         .status(0)
-        .says("eager_threshold       8KiB      default")
+        .says("eager_threshold        8KiB      default")
         .says("qdr")
         .says("SEEN_PRUNES");
     let run = |name: &str| {

@@ -234,7 +234,7 @@ impl<'a> DeclarationReader<'a> {
 
     fn value(&mut self, spec: &OptionSpec, value: &Value) -> Result<OptionValue, LocatedProblem> {
         let value_of = |values: &mut Values, expr: &Expr| match spec.kind {
-            OptionKind::Size if !has_unit(&expr.tree, Unit::is_time) => {
+            OptionKind::Size | OptionKind::SizeOr(_) if !has_unit(&expr.tree, Unit::is_time) => {
                 Ok(Some(OptionValue::Size(values.count(expr, "a size")?)))
             }
             OptionKind::Time if !has_unit(&expr.tree, Unit::is_size) => {
@@ -255,6 +255,9 @@ impl<'a> DeclarationReader<'a> {
                     (OptionKind::Choice(words), text) if words.iter().any(|word| word == text) => {
                         Some(OptionValue::Word(text.to_owned()))
                     }
+                    (OptionKind::SizeOr(other), text) if *other == text => {
+                        Some(OptionValue::Word(text.to_owned()))
+                    }
                     _ => None,
                 };
                 (found, word.at)
@@ -267,6 +270,9 @@ impl<'a> DeclarationReader<'a> {
         let text = self.scenario.source.get(at.start as usize..at.end()).unwrap_or("");
         let (expected, help) = match &spec.kind {
             OptionKind::Size => ("a size like 16KiB".to_owned(), None),
+            OptionKind::SizeOr(word) => {
+                (format!("a size like 16KiB, or `{word}`"), did_you_mean(text, [*word]))
+            }
             OptionKind::Time => ("a time like 5us".to_owned(), None),
             OptionKind::Integer => ("a plain number".to_owned(), None),
             OptionKind::OnOff => ("`on` or `off`".to_owned(), did_you_mean(text, ["on", "off"])),
