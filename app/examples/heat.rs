@@ -2,7 +2,7 @@
 //! their common border, and compute the inner rows meanwhile.
 //!
 //! `carrousel run -n 4 -- target/release/examples/heat`, or
-//! `carrousel sim -n 16 --app target/release/examples/heat`
+//! `carrousel sim -n 16 --app target/release/examples/heat`; an argument is the number of steps, 200 without.
 //!
 //! The result is compared with that of rank 0, which computes the whole plate alone.
 
@@ -13,7 +13,6 @@ use std::time::Duration;
 
 /// Cells of the plate, each way.
 const SIDE: usize = 512;
-const STEPS: usize = 200;
 /// The part of the difference to its neighbours that a cell takes over in a step.
 const RATE: f64 = 0.2;
 /// The time of one row in a simulated run.
@@ -89,9 +88,13 @@ async fn app(world: World) -> Result<()> {
     if size > SIDE {
         return Err(format!("{SIDE} rows are too few for {size} ranks").into());
     }
+    let steps = match std::env::args().nth(1) {
+        Some(text) => text.parse().map_err(|error| format!("`{text}` is no number of steps: {error}"))?,
+        None => 200,
+    };
     let border = |rank: usize| rank * SIDE / size;
     let mut band = Band::new(border(me), border(me + 1));
-    for _ in 0..STEPS {
+    for _ in 0..steps {
         exchange_and_step(&world, &mut band).await?;
     }
     if me > 0 {
@@ -104,12 +107,12 @@ async fn app(world: World) -> Result<()> {
             plate.extend(rows);
         }
         let mut alone = Band::new(0, SIDE);
-        for _ in 0..STEPS {
+        for _ in 0..steps {
             let new = alone.step(1..SIDE + 1);
             alone.rows[1..=SIDE].copy_from_slice(&new);
         }
         let middle = plate[SIDE / 2][SIDE / 2];
-        writeln!(stdout(), "after {STEPS} steps on {size} ranks the middle has {middle:.6} degrees")?;
+        writeln!(stdout(), "after {steps} steps on {size} ranks the middle has {middle:.6} degrees")?;
         // Each cell is computed from the same numbers in the same order.
         if let Some(row) = (0..SIDE).find(|row| plate[*row] != alone.own()[*row]) {
             return Err(format!("row {row} (of the band from row {}) is wrong", band.first).into());

@@ -1,8 +1,9 @@
 //! The nightly toolchain: sanitizers, Miri and fuzzing need one. It is pinned, so that what passes today
 //! passes tomorrow.
 
-use crate::tools::{cargo_of, run};
+use crate::tools::{cargo_of, run, show};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 /// The toolchain. A newer one is taken by changing this date.
 pub(crate) const NIGHTLY: &str = "nightly-2026-10-30";
@@ -17,13 +18,16 @@ pub(crate) fn is_obtainable() -> bool {
 /// # Errors
 /// When rustup is missing, or cannot install it.
 pub(crate) fn install() -> Result<(), String> {
+    // Several steps need it, perhaps at once.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     if succeeds(&mut cargo_of(NIGHTLY, &["miri", "--version"])) {
         return Ok(());
     }
     if !is_obtainable() {
         return Err(format!("{NIGHTLY} is needed, and rustup to install it: https://rustup.rs"));
     }
-    eprintln!("{NIGHTLY} is missing: installing it");
+    show(&format!("{NIGHTLY} is missing: installing it"));
     let mut rustup = Command::new("rustup");
     rustup.args(["toolchain", "install", NIGHTLY, "--profile", "minimal", "--component", "rust-src,miri"]);
     run(rustup)

@@ -197,7 +197,7 @@ pub(crate) fn step() -> Result<(), String> {
     let mut tally = simulate_all(&program, &simulate)?;
     find_defects(&program, &simulate, &mut tally)?;
     tally.seconds = began.elapsed().as_secs_f64();
-    print!("{}", tally.table());
+    tools::show(tally.table().trim_end());
     if !tally.is_good() {
         return Err("a job is wrong, or a defect is not found".to_owned());
     }

@@ -9,7 +9,7 @@ use crate::readme;
 use crate::simulate;
 use crate::slurm::{self, Slurm};
 use crate::soak;
-use crate::steps::Steps;
+use crate::steps::{ParallelStep, Steps};
 use crate::tidy;
 use crate::tools::{self, cargo, need, root};
 use std::path::Path;
@@ -54,29 +54,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         tools::run(command)
     });
     drop(slurm);
-    for (what, package) in
-        [("the shared-memory ring", "carrousel-transport-shm"), ("a lock by tickets", "carrousel-lock")]
-    {
-        steps.step(&format!("every order of threads at {what}"), || {
-            let mut command =
-                cargo(&["test", "--release", "--locked", "--package", package, "--test", "loom"]);
-            // A directory of its own: the flag changes every crate, and would have all of them built anew.
-            command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/loom"));
-            tools::run(command)
-        });
-    }
-    steps.step("simulation: 1,000 seeds, and defects of the past", simulate::step);
-    steps.step("instructions of a message", guards::instructions);
-    steps.step("AddressSanitizer", guards::address_sanitizer);
-    steps.step("Miri", guards::miri);
-    steps.step("examples in the documentation", || {
-        tools::run(cargo(&["test", "--workspace", "--all-features", "--locked", "--doc"]))
-    });
-    steps.step("documentation", || {
-        let mut command = cargo(&["doc", "--workspace", "--all-features", "--locked", "--no-deps"]);
-        command.env("RUSTDOCFLAGS", "--deny warnings");
-        tools::run(command)
-    });
+    steps.together(beside_each_other());
     if !fast {
         // That of the ablations is one of the tests: their counterexamples are kept.
         for suite in ["rendezvous", "progress", "memory", "connection", "lock", "epoch"] {
@@ -89,6 +67,35 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         guest::steps(&mut steps);
     }
     steps.finish()
+}
+
+/// Steps that depend on no time: most of them keep one processor busy. The longest come first.
+fn beside_each_other() -> Vec<ParallelStep> {
+    let every_order = |what: &str, package: &'static str| {
+        ParallelStep::new(format!("every order of threads at {what}"), move || {
+            let mut command =
+                cargo(&["test", "--release", "--locked", "--package", package, "--test", "loom"]);
+            // A directory of its own: the flag changes every crate, and would have all of them built anew.
+            command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/loom"));
+            tools::run(command)
+        })
+    };
+    vec![
+        ParallelStep::new("instructions of a message", guards::instructions),
+        ParallelStep::new("Miri", guards::miri),
+        ParallelStep::new("AddressSanitizer", guards::address_sanitizer),
+        every_order("the shared-memory ring", "carrousel-transport-shm"),
+        every_order("a lock by tickets", "carrousel-lock"),
+        ParallelStep::new("simulation: 1,000 seeds, and defects of the past", simulate::step),
+        ParallelStep::new("examples in the documentation", || {
+            tools::run(cargo(&["test", "--workspace", "--all-features", "--locked", "--doc"]))
+        }),
+        ParallelStep::new("documentation", || {
+            let mut command = cargo(&["doc", "--workspace", "--all-features", "--locked", "--no-deps"]);
+            command.env("RUSTDOCFLAGS", "--deny warnings");
+            tools::run(command)
+        }),
+    ]
 }
 
 /// Runs the example programs on several numbers of ranks, and simulates them on more; each checks its own result.

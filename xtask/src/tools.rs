@@ -1,7 +1,9 @@
 //! Other programs: running them, and installing what is missing.
 
+use std::cell::RefCell;
 use std::env;
-use std::io::{self, BufRead, BufReader};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -41,9 +43,44 @@ pub(crate) fn cargo_of(toolchain: &str, arguments: &[&str]) -> Command {
     command
 }
 
+thread_local! {
+    /// What this thread shows goes here, if it has to wait.
+    static HELD: RefCell<Option<File>> = const { RefCell::new(None) };
+}
+
+/// Does something whose output is to be shown later, and returns that as well: other threads show theirs now.
+pub(crate) fn held<T>(work: impl FnOnce() -> T) -> io::Result<(T, File)> {
+    HELD.set(Some(tempfile::tempfile()?));
+    let done = work();
+    let mut shown = HELD.take().ok_or(io::ErrorKind::NotFound)?;
+    shown.rewind()?;
+    Ok((done, shown))
+}
+
+/// Shows a line.
+pub(crate) fn show(line: &str) {
+    HELD.with_borrow_mut(|held| {
+        // A log that cannot be written does not keep the work from being done.
+        let _ = match held {
+            Some(file) => writeln!(file, "{line}"),
+            None => writeln!(io::stdout(), "{line}"),
+        };
+    });
+}
+
+/// Where a program shows what it prints.
+fn shown() -> Stdio {
+    let held = HELD.with_borrow(|held| held.as_ref().map(File::try_clone));
+    held.and_then(Result::ok).map_or_else(Stdio::inherit, Stdio::from)
+}
+
 /// Runs to the end; what the program prints is shown.
 pub(crate) fn run(mut command: Command) -> Result<(), String> {
     let name = format!("{} {}", command.get_program().display(), arguments(&command));
+    // One whose output goes to a file keeps that.
+    if HELD.with_borrow(Option::is_some) {
+        command.stdout(shown()).stderr(shown());
+    }
     match command.status() {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("`{name}` ended with {status}")),
@@ -56,12 +93,12 @@ pub(crate) fn run(mut command: Command) -> Result<(), String> {
 pub(crate) fn shown_output_of(command: &mut Command) -> Result<String, String> {
     let name = format!("{} {}", command.get_program().display(), arguments(command));
     let failed = |error: io::Error| format!("`{name}` cannot be run: {error}");
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let mut child = command.stdout(Stdio::piped()).stderr(shown()).spawn().map_err(failed)?;
     let mut told = String::new();
     if let Some(stdout) = child.stdout.take() {
         for line in BufReader::new(stdout).lines() {
             let line = line.map_err(failed)?;
-            println!("{line}");
+            show(&line);
             told += &line;
             told.push('\n');
         }
@@ -95,7 +132,7 @@ pub(crate) fn need(subcommand: &str, version: &str) -> Result<(), String> {
     if there {
         return Ok(());
     }
-    eprintln!("cargo-{subcommand} is missing: compiling it");
+    show(&format!("cargo-{subcommand} is missing: compiling it"));
     run(cargo(&["install", "--locked", "--version", version, &format!("cargo-{subcommand}")]))
 }
 

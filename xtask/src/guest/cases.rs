@@ -308,14 +308,14 @@ const CASES: &[GuestCase] = &[
             done
             # Every rank over verbs, with a trace.
             export CARROUSEL_VERBS=always
-            carrousel run -n 2 --trace /tmp/trace -- heat
+            carrousel run -n 2 --trace /tmp/trace -- heat 40
             carrousel check /tmp/trace
             # By two queue pairs for each peer, which ranks of the other guest are told by this environment.
             export CARROUSEL_VERBS_CONTROL_SL=3
             carrousel info | grep 'second queue pairs'
             carrousel run -n 4 --hosts n0:2,n1:2 --prefix -- sh -c 'carrousel info | grep -c "always): .* level 3"'
-            carrousel run -n 4 --hosts n0:2,n1:2 -- heat
-            carrousel run -n 2 --trace /tmp/two -- heat
+            carrousel run -n 4 --hosts n0:2,n1:2 -- heat 40
+            carrousel run -n 2 --trace /tmp/two -- heat 40
             carrousel check /tmp/two
             unset CARROUSEL_VERBS_CONTROL_SL
             # The same without copies, which are of more than some bytes; what has come is compared with what was sent.
