@@ -71,21 +71,21 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
 
 /// Steps that depend on no time: most of them keep one processor busy. The longest come first.
 fn beside_each_other() -> Vec<ParallelStep> {
-    let every_order = |what: &str, package: &'static str| {
-        ParallelStep::new(format!("every order of threads at {what}"), move || {
-            let mut command =
-                cargo(&["test", "--release", "--locked", "--package", package, "--test", "loom"]);
-            // A directory of its own: the flag changes every crate, and would have all of them built anew.
-            command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", root().join("target/loom"));
-            tools::run(command)
-        })
-    };
     vec![
         ParallelStep::new("instructions of a message", guards::instructions),
         ParallelStep::new("Miri", guards::miri),
         ParallelStep::new("AddressSanitizer", guards::address_sanitizer),
-        every_order("the shared-memory ring", "carrousel-transport-shm"),
-        every_order("a lock by tickets", "carrousel-lock"),
+        ParallelStep::new(
+            "every order of threads at the shared-memory ring, and at a lock by tickets",
+            || {
+                let packages = ["--package", "carrousel-transport-shm", "--package", "carrousel-lock"];
+                let mut command = cargo(&["test", "--release", "--locked", "--test", "loom"]);
+                // A directory of its own: the flag changes every crate, and would have all of them built anew.
+                command.args(packages).env("RUSTFLAGS", "--cfg loom");
+                command.env("CARGO_TARGET_DIR", root().join("target/loom"));
+                tools::run(command)
+            },
+        ),
         ParallelStep::new("simulation: 1,000 seeds, and defects of the past", simulate::step),
         ParallelStep::new("examples in the documentation", || {
             tools::run(cargo(&["test", "--workspace", "--all-features", "--locked", "--doc"]))
