@@ -3,9 +3,9 @@
 use nix::unistd::getpgid;
 use rustix::process::Pid;
 
-/// The group of a child, or of this process. None if its leader is outside of this process's PID namespace, as a
-/// container's first process often inherits it: it has no number here, and the kernel says 0. `rustix` makes a [`Pid`] of
-/// that 0, which is none.
+/// The group of a child, or of this process. `None` if the group's leader is outside of this process's PID namespace: a
+/// container's first process often inherits such a group. It has no number here, and the kernel says 0. The functions of
+/// `rustix` make a [`Pid`] of that 0 without a check, although no [`Pid`] may be 0.
 pub(crate) fn process_group(child: Option<Pid>) -> Option<Pid> {
     let child = child.map(|child| nix::unistd::Pid::from_raw(child.as_raw_nonzero().get()));
     Pid::from_raw(getpgid(child).ok()?.as_raw())

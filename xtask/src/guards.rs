@@ -66,7 +66,7 @@ fn gungraun_runner() -> Result<Option<PathBuf>, String> {
     let place = root().join("target").join(format!("gungraun-runner-{version}"));
     let bin = place.join("bin");
     if !is_right(&bin.join("gungraun-runner")) {
-        tools::show(&format!("gungraun-runner {version} is missing: compiling it"));
+        tools::note(&format!("gungraun-runner {version} is missing: compiling it"));
         // Not optimised, which takes half the time: valgrind does the work.
         let mut install = cargo(&["install", "--locked", "--debug", "--version", &version]);
         install.arg("gungraun-runner").arg("--root").arg(place);

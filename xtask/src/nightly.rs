@@ -1,7 +1,7 @@
 //! The nightly toolchain: sanitizers, Miri and fuzzing need one. It is pinned, so that what passes today
 //! passes tomorrow.
 
-use crate::tools::{cargo_of, run, show};
+use crate::tools::{cargo_of, note, run};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
@@ -27,7 +27,7 @@ pub(crate) fn install() -> Result<(), String> {
     if !is_obtainable() {
         return Err(format!("{NIGHTLY} is needed, and rustup to install it: https://rustup.rs"));
     }
-    show(&format!("{NIGHTLY} is missing: installing it"));
+    note(&format!("{NIGHTLY} is missing: installing it"));
     let mut rustup = Command::new("rustup");
     rustup.args(["toolchain", "install", NIGHTLY, "--profile", "minimal", "--component", "rust-src,miri"]);
     run(rustup)

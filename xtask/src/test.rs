@@ -56,7 +56,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     drop(slurm);
     steps.together(beside_each_other());
     if !fast {
-        // That of the ablations is one of the tests: their counterexamples are kept.
+        // The suite of ablations is one of the tests, which keep its counterexamples.
         for suite in ["rendezvous", "progress", "memory", "connection", "lock", "epoch"] {
             steps.step(&format!("suite {suite}"), || readme::suite(suite));
         }

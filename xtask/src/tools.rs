@@ -57,14 +57,21 @@ pub(crate) fn held<T>(work: impl FnOnce() -> T) -> io::Result<(T, File)> {
     Ok((done, shown))
 }
 
-/// Shows a line.
+/// Shows a line of output.
 pub(crate) fn show(line: &str) {
+    show_in(&mut io::stdout(), line);
+}
+
+/// Shows a line about what is being done.
+pub(crate) fn note(line: &str) {
+    show_in(&mut io::stderr(), line);
+}
+
+fn show_in(stream: &mut dyn Write, line: &str) {
     HELD.with_borrow_mut(|held| {
-        // A log that cannot be written does not keep the work from being done.
-        let _ = match held {
-            Some(file) => writeln!(file, "{line}"),
-            None => writeln!(io::stdout(), "{line}"),
-        };
+        let to = held.as_mut().map_or(stream, |file| file);
+        // A line that cannot be shown does not keep the work from being done.
+        let _ = writeln!(to, "{line}");
     });
 }
 
@@ -77,7 +84,7 @@ fn shown() -> Stdio {
 /// Runs to the end; what the program prints is shown.
 pub(crate) fn run(mut command: Command) -> Result<(), String> {
     let name = format!("{} {}", command.get_program().display(), arguments(&command));
-    // One whose output goes to a file keeps that.
+    // Otherwise a command whose output goes to a file keeps that.
     if HELD.with_borrow(Option::is_some) {
         command.stdout(shown()).stderr(shown());
     }
@@ -132,7 +139,7 @@ pub(crate) fn need(subcommand: &str, version: &str) -> Result<(), String> {
     if there {
         return Ok(());
     }
-    show(&format!("cargo-{subcommand} is missing: compiling it"));
+    note(&format!("cargo-{subcommand} is missing: compiling it"));
     run(cargo(&["install", "--locked", "--version", version, &format!("cargo-{subcommand}")]))
 }
 
