@@ -89,7 +89,9 @@ async fn app(world: World) -> Result<()> {
         return Err(format!("{SIDE} rows are too few for {size} ranks").into());
     }
     let steps = match std::env::args().nth(1) {
-        Some(text) => text.parse().map_err(|error| format!("`{text}` is no number of steps: {error}"))?,
+        Some(text) => {
+            text.parse::<u32>().map_err(|error| format!("`{text}` is no number of steps: {error}"))?
+        }
         None => 200,
     };
     let border = |rank: usize| rank * SIDE / size;

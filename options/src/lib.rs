@@ -26,7 +26,7 @@ mod settings;
 mod value;
 
 pub use file::{FILE_BYTES_MAX, read_bounded, read_text};
-pub use protocol::protocol;
+pub use protocol::{copies_threshold, protocol};
 pub use registry::{OPTIONS, OptionEntry, ValueKind, vocabulary};
 pub use settings::{
     CheckUsage, OptionError, Origin, ReuseOptions, ReuseTable, SIMULATION, Settings, VerbsOptions, VerbsScope,

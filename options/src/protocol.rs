@@ -3,13 +3,28 @@
 use crate::registry::speculation;
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue};
+use carrousel_schedule::{Measured, Threshold};
 
 /// The protocols' options: those that are set, by a scenario for instance, have their values, the others those of
 /// `base`. A number beyond its range becomes the largest allowed: [`OptionEntry::check`](crate::OptionEntry::check)
 /// reports it.
 pub fn protocol(set: &[OptionSetting], base: Options) -> Options {
-    let of_engine = set.iter().filter(|setting| setting.window.is_none());
-    of_engine.fold(base, |options, setting| with_option(options, &setting.name, &setting.value))
+    of_engine(set).fold(base, |options, setting| with_option(options, &setting.name, &setting.value))
+}
+
+/// From which size on a copy within a node waits for an epoch's transfers to other nodes, where a copy and a post take
+/// this long.
+pub fn copies_threshold(set: &[OptionSetting], costs: Measured) -> Threshold {
+    let option = of_engine(set).find(|setting| setting.name == "intra_defer_threshold");
+    match option.map(|setting| &setting.value) {
+        Some(OptionValue::Size(bytes)) => Threshold(*bytes),
+        Some(_) => Threshold::measured(costs),
+        None => Threshold::default(),
+    }
+}
+
+fn of_engine(set: &[OptionSetting]) -> impl Iterator<Item = &OptionSetting> {
+    set.iter().filter(|setting| setting.window.is_none())
 }
 
 /// Sets this option, if it is one of the protocols'.

@@ -279,7 +279,7 @@ impl OptionEntry {
         let value = match self.kind {
             ValueKind::Size | ValueKind::Power(..) => OptionValue::Size(parse_size(text)?),
             ValueKind::SizeOr(word) if word == text => OptionValue::Word(text.to_owned()),
-            ValueKind::SizeOr(_) => OptionValue::Size(parse_size(text)?),
+            ValueKind::SizeOr(_) => OptionValue::Size(parse_size(text).map_err(|_| wrong())?),
             ValueKind::Time => OptionValue::TimeNs(parse_time(text)?),
             ValueKind::Integer(..) => OptionValue::Integer(text.parse().map_err(|_| wrong())?),
             ValueKind::OnOff => OptionValue::OnOff(match text {

@@ -2,14 +2,15 @@
 
 use crate::config::{Config, Copies, Protocol};
 use crate::error::SimError;
-use carrousel_options::{OptionEntry, protocol};
+use crate::parameters::Network;
+use carrousel_options::{OptionEntry, copies_threshold, protocol};
 use carrousel_program as meaning;
 use carrousel_program::epoch::{self, Call as EpochCall, Flags, OwnedCall};
 use carrousel_program::{Buffer, Part};
 use carrousel_rank::{
     Call, Communicator, Members, Memory, Options, Pattern, Speculation, Transfer, WindowIndex,
 };
-use carrousel_scenario::{OptionSetting, OptionValue};
+use carrousel_scenario::OptionSetting;
 use carrousel_schedule::{Measured, Threshold};
 
 /// The action of a statement.
@@ -119,20 +120,16 @@ pub(crate) fn options(set: &[OptionSetting], config: &Config) -> Result<Options,
 }
 
 /// From which size on a copy within a node is scheduled, as the options say. The baseline that defers copies defers all.
-/// What a copy and a post take is the machine's; to queue a copy takes no time here.
 pub(crate) fn threshold(set: &[OptionSetting], config: &Config) -> Threshold {
     if config.copies == Copies::Deferred {
         return Threshold(0);
     }
-    let of_engine =
-        |setting: &&OptionSetting| setting.window.is_none() && setting.name == "intra_defer_threshold";
-    match set.iter().rfind(of_engine).map(|setting| &setting.value) {
-        Some(OptionValue::Size(bytes)) => Threshold(*bytes),
-        Some(_) => Threshold::measured(Measured {
-            copied_per_us: 1_000_000 / config.network.local.ps_per_byte.max(1),
-            queueing_ns: 0,
-            posting_ns: config.network.cpu.post_ns,
-        }),
-        None => Threshold::default(),
-    }
+    let Network { local, cpu, .. } = &config.network;
+    // To queue a copy takes no time here.
+    let costs = Measured {
+        copied_per_us: 1_000_000 / local.ps_per_byte.max(1),
+        queueing_ns: 0,
+        posting_ns: cpu.post_ns,
+    };
+    copies_threshold(set, costs)
 }

@@ -73,8 +73,8 @@ fn as_many_operands_are_on_their_way_as_there_are_buffers() {
 /// A rank of a classical protocol handles what arrives when it waits, and loses none of it while it copies.
 #[test]
 fn what_arrives_while_a_classical_rank_copies_is_kept() {
-    let copies = "ranks 3\nnodes [0 1] [2]\nwindow w 8MiB\nrank 0\n fence w\n put w to 1 size 2MiB\n put w to 1 size 2MiB\n \
-                  put w to 2 size 64KiB\n fence w\n recv from 1 tag 1 size 4096\n end: recv from 2 tag 1 size 4096\n\
+    let copies = "ranks 3\nnodes [0 1] [2]\nwindow w 8MiB\nrank 0\n fence w\n put w to 1 size 2MiB\n \
+                  put w to 1 size 2MiB\n put w to 2 size 64KiB\n fence w\n recv from 1 tag 1 size 4096\n end: recv from 2 tag 1 size 4096\n\
                   rank 1..2\n fence w\n isend to 0 tag 1 size 4096\n fence w\n wait all\n";
     for protocol in [Protocol::Rget, Protocol::Rput] {
         complete_us(&run_by(protocol, copies), "end");
@@ -84,8 +84,8 @@ fn what_arrives_while_a_classical_rank_copies_is_kept() {
 /// When a write to another node is complete that is called behind a copy of this size on the node.
 fn write_behind_copy_us(option: &str, copied: &str) -> f64 {
     let text = format!(
-        "ranks 3\nnodes [0 1] [2]\nwindow w 1MiB\n{option}\nrank 0\n lock_all w\n put w to 2 size 8\n flush_all w\n put w to 1 size {copied}\n \
-         write: p = put w to 2 size 8\n wait p\n unlock_all w\n"
+        "ranks 3\nnodes [0 1] [2]\nwindow w 1MiB\n{option}\nrank 0\n lock_all w\n put w to 2 size 8\n \
+         flush_all w\n put w to 1 size {copied}\n write: p = put w to 2 size 8\n wait p\n unlock_all w\n"
     );
     complete_us(&run(&text), "write")
 }
