@@ -13,7 +13,8 @@ use std::process::ExitCode;
 ///
 /// Prints a row for each figure: how many of the paper's sentences about it hold here, and how our numbers compare with
 /// those that the paper's text states. Writes figures.html, one page with all diagrams that needs nothing else, and
-/// figures.json with all numbers. The exit status is 1 if a relation does not hold, 2 if there are no figures.
+/// figures.json with all numbers, as schema/figures.schema.json says. The exit status is 1 if a relation does not hold, 2
+/// if there are no figures.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask figures", bin_name = "cargo xtask figures", after_help = EXAMPLES)]
 struct Cli {

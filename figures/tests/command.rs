@@ -8,6 +8,16 @@ fn figures(arguments: &[&str], out: &Path) -> Output {
     command.args(arguments).arg("--out").arg(out).output().expect("it can be started")
 }
 
+/// What the schema finds wrong with a `figures.json`.
+fn refused(json: &serde_json::Value) -> Option<String> {
+    let schema = include_str!("../../schema/figures.schema.json");
+    let schema = serde_json::from_str(schema).expect("it is JSON");
+    let (mut compiler, mut all) = (boon::Compiler::new(), boon::Schemas::new());
+    compiler.add_resource("schema.json", schema).expect("it is a document");
+    let index = compiler.compile("schema.json", &mut all).expect("it is a schema");
+    all.validate(json, index).err().map(|error| format!("{error:#}"))
+}
+
 #[test]
 fn it_writes_a_page_and_json_of_the_figures_that_are_asked_for() {
     let directory = tempfile::tempdir().expect("it can be made");
@@ -22,6 +32,12 @@ fn it_writes_a_page_and_json_of_the_figures_that_are_asked_for() {
     let html = read("figures.html");
     assert!(html.contains("<svg") && html.contains("id=\"NB-8\""), "{html}");
     let json: serde_json::Value = serde_json::from_str(&read("figures.json")).expect("it is JSON");
+    if let Some(wrong) = refused(&json) {
+        panic!("{wrong}");
+    }
+    let mut renamed = json.clone();
+    renamed["families"][0]["figures"][0]["panels"][0]["scale"] = "logarithmic".into();
+    assert!(refused(&renamed).is_some());
     let late_post = &json["families"][0]["figures"][0];
     assert_eq!(late_post["id"], "NB 2");
     let point = &late_post["panels"][0]["series"][2]["points"][1];
