@@ -33,6 +33,8 @@ enum ReportSchema {
     Run,
     /// `check`: whether the model allows a trace
     Check,
+    /// figures.json, which `cargo xtask figures` writes: the papers' figures beside ours
+    Figures,
 }
 
 /// `carrousel schema`.
@@ -42,6 +44,7 @@ pub(crate) fn run(args: &SchemaArgs, out: &mut Out) -> Result<Status, Failure> {
         ReportSchema::Suite => include_str!("../../schema/suite.schema.json"),
         ReportSchema::Run => include_str!("../../schema/run.schema.json"),
         ReportSchema::Check => include_str!("../../schema/check.schema.json"),
+        ReportSchema::Figures => include_str!("../../schema/figures.schema.json"),
     })?;
     Ok(Status::Fine)
 }

@@ -300,7 +300,7 @@ fn schemas_are_printed_and_closed() {
         open_objects(&value(&out), name, &mut open);
         assert_eq!(open, Vec::<String>::new());
     }
-    assert_eq!(names, 4);
+    assert_eq!(names, 5);
     Place::new().run("schema").status(2);
     Place::new().run("schema magic").status(2).complains("verify");
 }
