@@ -28,6 +28,16 @@ pub(crate) enum Arrival {
 /// Work of a window that its schedule queues.
 type Queued = (WindowIndex, WindowWork);
 
+/// The present statement is an operation that has not begun: its call waits for the target's grant.
+#[derive(Clone, Copy, Debug)]
+struct AwaitedGrant {
+    window: WindowIndex,
+    /// The driver's name of the operation.
+    operation: u64,
+    /// Until when the call waits, in nanoseconds.
+    until: u64,
+}
+
 /// What the windows of a rank have under way.
 #[derive(Debug)]
 pub(crate) struct WindowSide {
@@ -50,8 +60,7 @@ pub(crate) struct WindowSide {
     patience: Patience,
     /// When an access epoch was opened last, by window.
     opened: BTreeMap<WindowIndex, u64>,
-    /// The driver's name of the operation that has not begun, and until when that is waited for.
-    awaited_grant: Option<(u64, u64)>,
+    awaited_grant: Option<AwaitedGrant>,
     /// Windows with a flush since the last epoch was closed: what their targets grant late is waited for.
     flushed: Vec<WindowIndex>,
     /// Copies that were made, and are not reported yet.
@@ -157,7 +166,8 @@ impl WindowSide {
                 self.in_access = true;
                 let opened = self.opened.get(&window).copied();
                 let until = opened.and_then(|opened| self.patience.until(opened, transfer.place.bytes()));
-                self.awaited_grant = until.map(|until| (transfer.local, until));
+                self.awaited_grant =
+                    until.map(|until| AwaitedGrant { window, operation: transfer.local, until });
             }
             Call::Lock { .. } | Call::LockAll if call.blocking => self.locking = Some(call.clone()),
             Call::Flush(flush) | Call::FlushWithRequest(flush) => {
@@ -196,10 +206,18 @@ impl WindowSide {
         self.locking.is_none()
     }
 
-    /// Until when the present statement waits for a grant that is on its way, if it does.
-    pub(crate) fn waits_for_grant_until(&mut self, now: u64) -> Option<u64> {
-        self.awaited_grant = self.awaited_grant.filter(|(_, until)| *until > now);
-        self.awaited_grant.map(|(_, until)| until)
+    /// Until when the present statement waits for a grant that is on its way, if it does. What has arrived until then,
+    /// while the rank was copying, is still looked at.
+    pub(crate) fn waits_for_grant_until(&mut self, now: u64, has_arrivals: bool) -> Option<u64> {
+        self.awaited_grant = self.awaited_grant.filter(|grant| grant.until > now || has_arrivals);
+        self.awaited_grant.map(|grant| grant.until)
+    }
+
+    /// While a grant is awaited and the card has nothing to do, a copy of the same window is due. Whether there is one.
+    pub(crate) fn copies_meanwhile(&mut self) -> bool {
+        let Some(AwaitedGrant { window, .. }) = self.awaited_grant else { return false };
+        let may = self.posted == 0 && self.copies != Copies::Deferred;
+        may && self.schedule.demand_oldest(|(of, _)| *of == window)
     }
 
     /// A transfer may begin: its target has granted it. Whether it is to be carried out now; else the schedule has it.
@@ -211,7 +229,7 @@ impl WindowSide {
         is_closed: bool,
     ) -> bool {
         self.transfers.insert((window, operation), of);
-        self.awaited_grant = self.awaited_grant.filter(|(name, _)| *name != of.local);
+        self.awaited_grant = self.awaited_grant.filter(|grant| grant.operation != of.local);
         if self.copies == Copies::SelfAtCall && is_own {
             return true;
         }

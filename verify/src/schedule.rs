@@ -51,6 +51,8 @@ situations! {
         Behind = "behind another",
         /// A target had works that are due, and others that are not.
         PartlyDue = "partly due",
+        /// A copy became due that nobody waits for.
+        Meanwhile = "meanwhile",
         /// A notice was queued.
         NoticeWaits = "notice waits",
     }
@@ -79,6 +81,8 @@ pub(crate) enum ScheduleAction {
     Notice(u8),
     /// The works of a target are demanded.
     Demand(u8),
+    /// The oldest work of all that wait is demanded: the rank has nothing better to do.
+    DemandOldest,
     /// The next that is due is taken.
     Take,
 }
@@ -141,6 +145,9 @@ impl<R: ScheduleRules + RuleType> Model for ScheduleModel<R> {
             }
             actions.push(ScheduleAction::Demand(target));
         }
+        if !state.schedule.is_empty() {
+            actions.push(ScheduleAction::DemandOldest);
+        }
         if state.schedule.is_due() {
             actions.push(ScheduleAction::Take);
         }
@@ -179,6 +186,15 @@ impl<R: ScheduleRules + RuleType> Model for ScheduleModel<R> {
             ScheduleAction::Demand(target) => {
                 next.schedule.demand(&target);
                 next.awaits(target);
+            }
+            ScheduleAction::DemandOldest => {
+                let was_due = next.schedule.is_due();
+                if !next.schedule.demand_oldest(|_| true) {
+                    return None;
+                }
+                if !was_due {
+                    self.counts.note(ScheduleCoverPoint::Meanwhile);
+                }
             }
             ScheduleAction::Take => {
                 let taken = next.schedule.take_due()?;
@@ -243,6 +259,7 @@ impl<R: ScheduleRules + RuleType> Machine for ScheduleModel<R> {
             }
             ScheduleAction::Notice(target) => format!("{number}: the notice for target {target} is {now}"),
             ScheduleAction::Demand(target) => format!("somebody waits for all works of target {target}"),
+            ScheduleAction::DemandOldest => "nothing else can be done: the oldest work is due".to_owned(),
             ScheduleAction::Take => match after.out.last() {
                 Some(last) => format!("{last} is carried out"),
                 None => "nothing is due".to_owned(),

@@ -3,7 +3,8 @@
 //! A network adapter moves data by itself. A copy on the node takes the processor. An epoch is over soonest if all
 //! remote transfers are under way before the first large copy begins (intra-epoch-scheduling 3 and 4). So a remote
 //! transfer and a small copy are carried out in the call that asks for them, and a large copy is queued until the
-//! epoch is closed or flushed: in each sweep after that, copies come behind everything remote.
+//! epoch is closed or flushed: in each sweep after that, copies come behind everything remote. While a call waits for
+//! the grant of another node, and the network has nothing to do, copies are made meanwhile.
 //!
 //! **Promises.** Each transfer is passed on once. Accumulates to one target keep their order. What tells a target
 //! that an epoch has no more transfers for it stands behind these. No close, flush or wait for a request is delayed:
