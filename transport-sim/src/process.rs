@@ -237,9 +237,9 @@ impl<P: Protocol> Process<P> {
     }
 
     /// Makes the next call of the statement; false if none is left.
-    pub(crate) fn call(&mut self, now: u64) -> Result<bool, UsageError> {
+    pub(crate) fn call(&mut self) -> Result<bool, UsageError> {
         let Some(call) = self.calls.iter_mut().find_map(Option::take) else {
-            return self.call_window(now);
+            return self.call_window();
         };
         debug_assert!(self.outputs.is_empty(), "outputs before the next input");
         // A send begins only if the receive behind it will.
@@ -265,7 +265,7 @@ impl<P: Protocol> Process<P> {
     }
 
     /// Makes the next call of a window; false if none is left.
-    fn call_window(&mut self, now: u64) -> Result<bool, UsageError> {
+    fn call_window(&mut self) -> Result<bool, UsageError> {
         let Some(call) = self.windows.next_call() else {
             if let (true, Driver::Script(script)) = (self.windows.take_held_back(), &mut self.driver) {
                 script.opened(None);
@@ -281,7 +281,7 @@ impl<P: Protocol> Process<P> {
         if let Some(request) = request {
             self.opened(request, call.blocking, true);
         }
-        self.windows.called(&call, now);
+        self.windows.called(&call);
         match &mut self.driver {
             Driver::Script(script) => {
                 if call.has_request() && self.windows.has_no_calls() {
@@ -441,7 +441,7 @@ impl<P: Protocol> Process<P> {
 
     /// The statement returns.
     pub(crate) fn end(&mut self, now: u64, totals: &mut Totals) {
-        let accesses = self.windows.take_accesses();
+        let accesses = self.windows.returned(now);
         self.executed.end(!self.starts_request && !accesses, now, totals);
         if let Some((communicator, members)) = self.made.take() {
             // There is output only where a peer is lost.

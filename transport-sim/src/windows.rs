@@ -58,8 +58,10 @@ pub(crate) struct WindowSide {
     /// The blocking call of the present statement that requests locks: it waits for that of the rank's own memory.
     locking: Option<WindowCall>,
     patience: Patience,
-    /// When an access epoch was opened last, by window.
+    /// When an access epoch was opened last, by window: when the call returned that did it.
     opened: BTreeMap<WindowIndex, u64>,
+    /// The window whose access epoch the present statement opens.
+    opens: Option<WindowIndex>,
     awaited_grant: Option<AwaitedGrant>,
     /// Windows with a flush since the last epoch was closed: what their targets grant late is waited for.
     flushed: Vec<WindowIndex>,
@@ -80,6 +82,7 @@ impl WindowSide {
             acquisition,
             patience,
             opened: BTreeMap::new(),
+            opens: None,
             awaited_grant: None,
             calls: VecDeque::new(),
             in_access: false,
@@ -142,8 +145,10 @@ impl WindowSide {
         self.accesses
     }
 
-    /// Whether the statement that ends is an operation, which is complete later.
-    pub(crate) fn take_accesses(&mut self) -> bool {
+    /// The statement returns. Whether it is an operation, which is complete later.
+    pub(crate) fn returned(&mut self, now: u64) -> bool {
+        // A blocking fence was called when the epoch before it was not over: grants of the next come behind that.
+        self.opened.extend(self.opens.take().map(|window| (window, now)));
         std::mem::take(&mut self.accesses)
     }
 
@@ -153,12 +158,12 @@ impl WindowSide {
     }
 
     /// A call was made; its outputs come next.
-    pub(crate) fn called(&mut self, call: &WindowCall, now: u64) {
+    pub(crate) fn called(&mut self, call: &WindowCall) {
         let window = call.window;
         let opens_access =
             matches!(call.call(), Call::Start(_) | Call::Lock { .. } | Call::LockAll | Call::Fence);
         if opens_access {
-            self.opened.insert(window, now);
+            self.opens = Some(window);
         }
         self.in_access = false;
         match call.call() {

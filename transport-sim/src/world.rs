@@ -240,7 +240,7 @@ impl<'a, P: Protocol> World<'a, P> {
         }
         match process.goal {
             Goal::Calls => {
-                match process.call(now) {
+                match process.call() {
                     Ok(true) => {}
                     Ok(false) => {
                         process.look_up();
