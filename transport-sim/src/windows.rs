@@ -28,14 +28,16 @@ pub(crate) enum Arrival {
 /// Work of a window that its schedule queues.
 type Queued = (WindowIndex, WindowWork);
 
-/// The present statement is an operation that has not begun: its call waits for the target's grant.
+/// The present statement is an operation that has not begun, for want of its target's grant.
 #[derive(Clone, Copy, Debug)]
 struct AwaitedGrant {
     window: WindowIndex,
     /// The driver's name of the operation.
     operation: u64,
-    /// Until when the call waits, in nanoseconds.
+    /// Until when the grant is probably on its way, in nanoseconds.
     until: u64,
+    /// Whether the call waits until then even with nothing to do.
+    is_worth_idling: bool,
 }
 
 /// What the windows of a rank have under way.
@@ -170,9 +172,12 @@ impl WindowSide {
             Call::Transfer { transfer, .. } => {
                 self.in_access = true;
                 let opened = self.opened.get(&window).copied();
-                let until = opened.and_then(|opened| self.patience.until(opened, transfer.place.bytes()));
-                self.awaited_grant =
-                    until.map(|until| AwaitedGrant { window, operation: transfer.local, until });
+                self.awaited_grant = opened.map(|opened| AwaitedGrant {
+                    window,
+                    operation: transfer.local,
+                    until: self.patience.until(opened),
+                    is_worth_idling: self.patience.is_worth(transfer.place.bytes()),
+                });
             }
             Call::Lock { .. } | Call::LockAll if call.blocking => self.locking = Some(call.clone()),
             Call::Flush(flush) | Call::FlushWithRequest(flush) => {
@@ -211,18 +216,31 @@ impl WindowSide {
         self.locking.is_none()
     }
 
-    /// Until when the present statement waits for a grant that is on its way, if it does. What has arrived until then,
-    /// while the rank was copying, is still looked at.
-    pub(crate) fn waits_for_grant_until(&mut self, now: u64, has_arrivals: bool) -> Option<u64> {
-        self.awaited_grant = self.awaited_grant.filter(|grant| grant.until > now || has_arrivals);
-        self.awaited_grant.map(|grant| grant.until)
+    /// Whether the present statement does not return yet, for a grant that is on its way. What has arrived while the
+    /// rank was copying is still looked at.
+    pub(crate) fn waits_for_grant(&mut self, now: u64, has_arrivals: bool) -> bool {
+        let waits = |grant: &AwaitedGrant| {
+            has_arrivals || grant.until > now && (grant.is_worth_idling || self.may_copy_for(grant))
+        };
+        self.awaited_grant = self.awaited_grant.filter(waits);
+        self.awaited_grant.is_some()
     }
 
-    /// While a grant is awaited and the card has nothing to do, a copy of the same window is due. Whether there is one.
-    pub(crate) fn copies_meanwhile(&mut self) -> bool {
-        let Some(AwaitedGrant { window, .. }) = self.awaited_grant else { return false };
-        let may = self.posted == 0 && self.copies != Copies::Deferred;
-        may && self.schedule.demand_oldest(|(of, _)| *of == window)
+    /// While a grant is awaited and the card has nothing to do, a copy of the same window is made.
+    fn may_copy_for(&self, grant: &AwaitedGrant) -> bool {
+        self.posted == 0
+            && self.copies != Copies::Deferred
+            && self.schedule.waits_for(|(window, _)| *window == grant.window)
+    }
+
+    /// What a statement does that waits for a grant: until when it has nothing to do, if it does not copy.
+    pub(crate) fn meanwhile(&mut self) -> Option<u64> {
+        let grant = self.awaited_grant?;
+        if self.may_copy_for(&grant) {
+            self.schedule.demand_oldest(|(of, _)| *of == grant.window);
+            return None;
+        }
+        Some(grant.until)
     }
 
     /// A transfer may begin: its target has granted it. Whether it is to be carried out now; else the schedule has it.

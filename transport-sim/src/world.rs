@@ -251,8 +251,8 @@ impl<'a, P: Protocol> World<'a, P> {
                 return library(0);
             }
             Goal::Await => {
-                let until = process.windows.waits_for_grant_until(now, !process.inbox.is_empty());
-                if until.is_none() && process.is_satisfied() {
+                let waits = process.windows.waits_for_grant(now, !process.inbox.is_empty());
+                if !waits && process.is_satisfied() {
                     process.end(now, &mut self.totals);
                     return library(0);
                 }
@@ -271,11 +271,8 @@ impl<'a, P: Protocol> World<'a, P> {
                 process.phase = Phase::Computed;
                 Ok(Next::Busy(State::Computing, self.cores[rank as usize].left_ns))
             }
-            Goal::Await if let Some(until) = process.windows.waits_for_grant_until(now, false) => {
-                match process.windows.copies_meanwhile() {
-                    true => library(0),
-                    false => Ok(Next::IdleUntil(until)),
-                }
+            Goal::Await if process.windows.waits_for_grant(now, false) => {
+                Ok(process.windows.meanwhile().map_or(Next::Busy(State::Library, 0), Next::IdleUntil))
             }
             Goal::Await | Goal::Finished if process.windows.demand_everything() => library(0),
             Goal::Calls | Goal::Await | Goal::Finished => Ok(Next::Idle),

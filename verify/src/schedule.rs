@@ -189,9 +189,7 @@ impl<R: ScheduleRules + RuleType> Model for ScheduleModel<R> {
             }
             ScheduleAction::DemandOldest => {
                 let was_due = next.schedule.is_due();
-                if !next.schedule.demand_oldest(|_| true) {
-                    return None;
-                }
+                next.schedule.demand_oldest(|_| true);
                 if !was_due {
                     self.counts.note(ScheduleCoverPoint::Meanwhile);
                 }

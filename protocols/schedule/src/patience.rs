@@ -20,12 +20,20 @@ pub struct Patience {
 const WORTH: u64 = 4;
 
 impl Patience {
-    /// Until when the call of a transfer waits, if its epoch was opened at `opened_ns`; `None` if it does not.
+    /// Until when a grant is on its way that nobody delays, in an epoch that was opened at `opened_ns`.
+    ///
+    /// Until then, a call has time for copies if the network has nothing to do: they have to be made anyway.
     #[must_use]
-    pub fn until(self, opened_ns: u64, bytes: u64) -> Option<u64> {
-        let streaming_ns = bytes.saturating_mul(1000).checked_div(self.streamed_per_us)?;
-        let is_worth = streaming_ns >= self.round_trip_ns.saturating_mul(WORTH);
-        (is_worth && self.round_trip_ns > 0).then(|| opened_ns.saturating_add(self.round_trip_ns))
+    pub fn until(self, opened_ns: u64) -> u64 {
+        opened_ns.saturating_add(self.round_trip_ns)
+    }
+
+    /// Whether the call of a transfer of this size waits for the grant until then even with nothing else to do.
+    #[must_use]
+    pub fn is_worth(self, bytes: u64) -> bool {
+        let streaming_ns = bytes.saturating_mul(1000).checked_div(self.streamed_per_us);
+        let least_ns = self.round_trip_ns.saturating_mul(WORTH);
+        self.round_trip_ns > 0 && streaming_ns.is_some_and(|streaming_ns| streaming_ns >= least_ns)
     }
 }
 
@@ -36,10 +44,11 @@ mod tests {
     #[test]
     fn only_a_transfer_of_several_round_trips_waits_for_one() {
         let patience = Patience { round_trip_ns: 3_000, streamed_per_us: 3_000 };
-        assert_eq!(patience.until(7, 35_999), None);
-        assert_eq!(patience.until(7, 36_000), Some(3_007));
-        assert_eq!(patience.until(u64::MAX, u64::MAX), Some(u64::MAX));
-        assert_eq!(Patience { round_trip_ns: 0, ..patience }.until(7, 36_000), None, "it is switched off");
-        assert_eq!(Patience { streamed_per_us: 0, ..patience }.until(7, 36_000), None, "nothing is known");
+        assert!(!patience.is_worth(35_999));
+        assert!(patience.is_worth(36_000));
+        assert!(!Patience { round_trip_ns: 0, ..patience }.is_worth(36_000), "it is switched off");
+        assert!(!Patience { streamed_per_us: 0, ..patience }.is_worth(36_000), "nothing is known");
+        assert_eq!(patience.until(7), 3_007);
+        assert_eq!(patience.until(u64::MAX), u64::MAX);
     }
 }

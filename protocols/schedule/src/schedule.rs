@@ -140,21 +140,27 @@ impl<T, K: Ord + Clone, R: ScheduleRules> Schedule<T, K, R> {
         }
     }
 
-    /// Makes the oldest work due that waits for one of the targets that `covers` says; false if none does.
+    /// Whether anything waits for one of the targets that `covers` says, due or not.
+    #[must_use]
+    pub fn waits_for(&self, covers: impl FnMut(&K) -> bool) -> bool {
+        self.queues.keys().any(covers)
+    }
+
+    /// Makes the oldest work due that waits for one of the targets that `covers` says, if any does.
     ///
-    /// A call that waits for the grant of another node, while the network has nothing to do, has time for a copy: later
-    /// it would find the network no less busy than now. One at a time: the grant may come with each.
-    pub fn demand_oldest(&mut self, mut covers: impl FnMut(&K) -> bool) -> bool {
+    /// A call that waits for the grant of another node, while the network has nothing to do, has time for a copy. One
+    /// at a time: the grant may come with each.
+    pub fn demand_oldest(&mut self, mut covers: impl FnMut(&K) -> bool) {
         let oldest = (self.queues.iter_mut())
             .filter(|(target, _)| covers(target))
             .filter_map(|(target, queue)| Some((queue.waiting.front()?.number, target, queue)))
             .min_by_key(|(number, ..)| *number);
-        let Some((_, target, queue)) = oldest else { return false };
-        if queue.due == 0 {
+        if let Some((_, target, queue)) = oldest
+            && queue.due == 0
+        {
             queue.due = 1;
             self.due.push_back(target.clone());
         }
-        true
     }
 
     /// The next that is due: a sweep takes these one by one when all that is remote was posted, and looks for late

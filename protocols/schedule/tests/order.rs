@@ -68,16 +68,18 @@ fn a_small_copy_that_is_granted_late_waits_for_the_close() {
 #[test]
 fn who_has_nothing_else_to_do_makes_the_oldest_copy() {
     let mut schedule = schedule::<AllScheduleRules>();
-    assert!(!schedule.demand_oldest(|_| true));
+    schedule.demand_oldest(|_| true);
+    assert!(!schedule.is_due() && !schedule.waits_for(|_| true));
     for (target, work) in [(2, "first"), (1, "second"), (2, "third")] {
         assert_eq!(schedule.offer(target, on_node(LARGE), work), None);
     }
-    assert!(schedule.demand_oldest(|_| true));
-    assert!(schedule.demand_oldest(|_| true), "it is due already: no other becomes due");
-    assert_eq!(due(&mut schedule), ["first"]);
-    assert!(schedule.demand_oldest(|target| *target == 2));
+    schedule.demand_oldest(|_| true);
+    schedule.demand_oldest(|_| true);
+    assert_eq!(due(&mut schedule), ["first"], "it was due already: no other becomes due");
+    assert!(schedule.waits_for(|target| *target == 2));
+    schedule.demand_oldest(|target| *target == 2);
     assert_eq!(due(&mut schedule), ["third"]);
-    assert!(!schedule.demand_oldest(|target| *target == 2));
+    assert!(!schedule.waits_for(|target| *target == 2));
     schedule.demand_all(|_| true);
     assert_eq!(due(&mut schedule), ["second"]);
 }
