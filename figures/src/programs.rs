@@ -164,14 +164,6 @@ pub(crate) fn lu(points: Points) -> Result<Figure, FigureError> {
     Ok(figure)
 }
 
-/// The mean, and its standard error.
-fn mean(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.clone().sum::<f64>() / count;
-    let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
-    (mean, (squares / (count - 1.0) / count).sqrt())
-}
-
 /// Of how many runs a mean is taken: all ranks put to the same nodes at once, and which of them are in each other's way
 /// changes a single run by some 4 %.
 const RADIX_SEEDS: u64 = 8;
@@ -181,7 +173,10 @@ pub(crate) fn radix(points: Points) -> Result<Figure, FigureError> {
     let mut figure = Figure::new(
         "IE 1",
         "Radix sort of 64-bit integers",
-        "Each pass puts every number to its place within a fence epoch; 256 cores, 8 to a node. Means of eight seeds.",
+        &format!(
+            "Each pass puts every number to its place within a fence epoch; 256 cores, 8 to a node. Means of \
+             {RADIX_SEEDS} seeds."
+        ),
     );
     let (ranks, all): (u32, &[usize]) = match points {
         Points::Few => (16, &[32_768]),
@@ -198,14 +193,13 @@ pub(crate) fn radix(points: Points) -> Result<Figure, FigureError> {
         };
         let took = (1..=RADIX_SEEDS).map(of_seed).collect::<Result<Vec<[f64; 2]>, FigureError>>()?;
         let in_all = (*numbers as f64) * f64::from(ranks);
-        ours.push(Point::at(in_all, mean(took.iter().map(|times| times[0])).0 / 1000.0));
-        baseline.push(Point::at(in_all, mean(took.iter().map(|times| times[1])).0 / 1000.0));
-        let (part, error) = mean(took.iter().map(|times| times[0] / times[1]));
+        let mean = |series: usize| took.iter().map(|times| times[series]).sum::<f64>() / RADIX_SEEDS as f64;
+        let (scheduled, deferred) = (mean(0), mean(1));
+        ours.push(Point::at(in_all, scheduled / 1000.0));
+        baseline.push(Point::at(in_all, deferred / 1000.0));
         compared.push(Comparison::at_most(
-            format!(
-                "{in_all} numbers, part of the baseline, less two standard errors of {RADIX_SEEDS} seeds"
-            ),
-            part - 2.0 * error,
+            format!("{in_all} numbers, part of the baseline"),
+            scheduled / deferred,
             1.01,
         ));
     }
@@ -213,7 +207,7 @@ pub(crate) fn radix(points: Points) -> Result<Figure, FigureError> {
     panel.series("scheduled [NewRMA]", ours);
     panel.series("deferred [MVAPICH]", baseline);
     figure.panels.push(panel);
-    figure.says("ours is not above the baseline, by more than 1 % and what seeds differ by", compared);
+    figure.says("ours is never above the baseline, by more than 1 %", compared);
     figure.differs(
         "The paper sorts 2^29 to 2^33 numbers, which no simulation holds; the shape is that of as many puts of the same kind. \
          The baseline here differs by its schedule alone, so the difference is smaller than the paper's, whose baseline \
