@@ -91,6 +91,25 @@ fn write_behind_copy_us(option: &str, copied: &str) -> f64 {
 }
 
 /// intra-epoch-scheduling 4: a large copy waits until what goes to other nodes is posted.
+/// When an origin's epoch is over that has something to copy on its own node, writes to another node, whose grant comes 10
+/// us late, and computes for 200 us.
+fn granted_late_us(copied: &str) -> f64 {
+    let text = format!(
+        "ranks 3\nnodes [0 1] [2]\nwindow w 1MiB\nrank 0\n compute 5us\n start w to [1 2]\n put w to 1 size {copied}\n \
+         put w to 2 size 256KiB\n compute 200us\n end: complete w\n\
+         rank 1\n post w from [0]\n wait_epoch w\nrank 2\n compute 10us\n post w from [0]\n wait_epoch w\n"
+    );
+    complete_us(&run(&text), "end")
+}
+
+#[test]
+fn a_copy_is_made_while_a_grant_is_awaited_and_the_network_idle() {
+    let idle = granted_late_us("8");
+    assert!(idle > 280.0, "the grant comes while the origin computes, which writes behind that: {idle}");
+    let copying = granted_late_us("64KiB");
+    assert!(copying < 235.0, "it comes while the origin copies, and the write is hidden: {copying}");
+}
+
 #[test]
 fn a_copy_is_queued_from_the_threshold_on() {
     let [first, behind] = ["8KiB", "8184"].map(|copied| write_behind_copy_us("", copied));
