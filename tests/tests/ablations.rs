@@ -5,6 +5,11 @@
 
 use carrousel_verify::report::Verdict;
 use carrousel_verify::suite::{SuiteSettings, ablations};
+use mimalloc::MiMalloc;
+
+/// The command's, which does not slow two threads down that free what the other has allocated.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[test]
 fn every_rule_off_shows_its_race() {

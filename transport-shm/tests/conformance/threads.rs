@@ -81,7 +81,7 @@ fn every_plan_through_a_tiny_ring() {
 }
 
 /// Writes records of short plans to the file that the variable `CARROUSEL_RECORDS` names; `verify` checks them against the
-/// network of its model. `CARROUSEL_RECORDS=verify/tests/orders/shm.txt cargo test -p carrousel-transport-shm
+/// network of its model. `CARROUSEL_RECORDS=verify/tests/exploration/orders/shm.txt cargo test -p carrousel-transport-shm
 /// --test conformance records_for_the_model`, from the root of the repository.
 #[test]
 fn records_for_the_model() {

@@ -206,7 +206,7 @@ fn every_plan() {
 /// ```sh
 /// cargo xtask guest run -t 300 -n 2 -o out -e CARROUSEL_MEETING=/shared -e CARROUSEL_RECORDS=/out/verbs.txt -b CONFORMANCE \
 ///     -- sh -c '$(basename CONFORMANCE) --ignored --exact plans::records_for_the_model'
-/// cp out/n0/verbs.txt verify/tests/orders/
+/// cp out/n0/verbs.txt verify/tests/exploration/orders/
 /// ```
 #[test]
 #[ignore = "needs an InfiniBand or RoCE device"]

@@ -25,7 +25,7 @@ fn drawn(name: &str, violated: Check, text: &str) -> Counterexample {
 
 macro_rules! scenario {
     ($name:literal) => {
-        include_str!(concat!("../../tests/scenarios/rma/", $name, ".scn"))
+        include_str!(concat!("../../../tests/scenarios/rma/", $name, ".scn"))
     };
 }
 

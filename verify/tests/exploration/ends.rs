@@ -3,14 +3,13 @@
 //! A persistent-set search promises this, and it is stronger than equal verdicts: an order of events that is left out
 //! though it matters shows in the final states of the ranks and their libraries long before it shows in a verdict.
 
-mod jobs;
-
+use crate::dice::Dice;
+use crate::jobs::{MIXED, Shape, THREE, TWO, draw_job};
 use carrousel_rank::{Communicator, Mirror, Protocol, Published};
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::{Act, Job, Program, Start};
 use carrousel_verify::state::State;
 use carrousel_verify::violation::Violation;
-use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use stateright::Model as _;
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,13 +1,9 @@
 //! Scenarios with windows: the verdicts are the same whether orders are left out or not, and the checks find what they say.
 
-#[path = "jobs/dice.rs"]
-mod dice;
-mod drawn;
-
+use crate::drawn::{Compared, compare, verdicts};
 use carrousel_scenario::{Check, load};
 use carrousel_verify::report::Verdict;
 use carrousel_verify::run::{Request, check};
-use drawn::{Compared, compare, verdicts};
 
 #[test]
 fn verdicts_are_the_same_with_and_without_the_reduction() {

@@ -3,13 +3,12 @@
 //! Deadlock freedom is checked as "no state without successors has an unfinished rank", and the reduction
 //! needs no proviso against ignoring an action for ever; both hold because of this.
 
-mod jobs;
-
+use crate::dice::Dice;
+use crate::jobs::{MIXED, Shape, THREE, TWO, draw_job};
 use carrousel_rank::{Mirror, Protocol, Published};
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::Job;
 use carrousel_verify::state::State;
-use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use stateright::Model as _;
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Small scenarios whose ranks ask for the source and the tag of messages, drawn from a fixed sequence.
 
-use crate::jobs::Dice;
+use crate::dice::Dice;
 use std::fmt::Write;
 
 /// Draws a scenario: rank 0 receives what the others send it, asks about it and answers, mostly.

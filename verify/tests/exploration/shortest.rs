@@ -1,7 +1,7 @@
 //! Shortest counterexamples are shortest: as short as what one thread finds by depth in all orders of events.
 
-mod jobs;
-
+use crate::dice::Dice;
+use crate::jobs::{MIXED, Shape, THREE, TWO, draw_job};
 use carrousel_rank::{Mirror, Protocol, Published, Speculation};
 use carrousel_scenario::{Check, load};
 use carrousel_verify::explore::{Limits, explore};
@@ -10,7 +10,6 @@ use carrousel_verify::program::Job;
 use carrousel_verify::report::Report;
 use carrousel_verify::run::{Request, check};
 use carrousel_verify::shortest::{EXPANDED_MIN, shorten};
-use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 
 /// Steps to the violation of each check, by a search of all orders; `None` if there are too many to tell.
 fn lengths<P: Protocol>(job: &Job, settings: Settings) -> Option<Vec<(Check, usize)>> {

@@ -1,13 +1,9 @@
 //! Windows under the weakest MPI: what may wait, what may return early, and which hints and atomics a program must not
 //! count on.
 
-#[path = "jobs/dice.rs"]
-mod dice;
-mod drawn;
-
+use crate::drawn::{Compared, compare, verify};
 use carrousel_scenario::Check;
 use carrousel_verify::report::Verdict;
-use drawn::{Compared, compare, verify};
 
 #[test]
 fn verdicts_are_the_same_with_and_without_the_reduction() {

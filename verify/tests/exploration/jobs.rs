@@ -1,11 +1,9 @@
 //! Small jobs that use everything a program can use, drawn from a fixed sequence.
 
-mod dice;
-
+use crate::dice::Dice;
 use carrousel_program::Group;
 use carrousel_rank::{Communicator, Kind, Members, Options, RankId, Source, Speculation, TagSelector, mpi};
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Sought, Start};
-pub(crate) use dice::Dice;
 use std::sync::Arc;
 
 /// Two ranks that use everything.

@@ -3,9 +3,9 @@
 //! Every execution of some thousand small jobs that use everything a program can use, explored twice. The
 //! jobs are drawn from a fixed sequence, so that a failure is found again by its number.
 
-mod asking;
-mod jobs;
-
+use crate::asking::draw_scenario;
+use crate::dice::Dice;
+use crate::jobs::{MIXED, Shape, THREE, TWO, draw_job};
 use carrousel_rank::{
     ANNOUNCED_FROM, Communicator, Mirror, Options, Protocol, Published, RankId, Source, Speculation, Tag,
     TagSelector, mpi,
@@ -16,7 +16,6 @@ use carrousel_verify::model::Settings;
 use carrousel_verify::program::{Act, Job, Ordinal, Program, Start};
 use carrousel_verify::scenario::job;
 use carrousel_verify::search::CoverPoint;
-use jobs::{Dice, MIXED, Shape, THREE, TWO, draw_job};
 use std::sync::Arc;
 
 /// The violated checks; `None` if the job has too many states to be explored whole.
@@ -123,7 +122,7 @@ fn compare_asking<P: Protocol>(ranks: u64, scenarios: u64, speculation: &str, po
     let mut dice = Dice::new(11);
     let (mut compared, mut smaller, mut violated) = (0, 0, [0; Check::ALL.len()]);
     for number in 0..scenarios {
-        let text = asking::draw_scenario(&mut dice, ranks, speculation);
+        let text = draw_scenario(&mut dice, ranks, speculation);
         let scenario = load("drawn.scn", text.as_bytes())
             .unwrap_or_else(|error| panic!("{}\n{text}", error.render(false)));
         let job = job(&scenario, portable).unwrap_or_else(|error| panic!("{error}\n{text}"));
