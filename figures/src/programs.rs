@@ -170,7 +170,7 @@ pub(crate) fn lu(points: Points) -> Result<Figure, FigureError> {
 const RADIX_ERROR: f64 = 0.004;
 
 /// Of how many seeds these means are, at least and at most.
-const RADIX_SEEDS: std::ops::RangeInclusive<u64> = 8..=64;
+const RADIX_SEEDS: std::ops::RangeInclusive<u64> = 8..=32;
 
 /// Runs in pairs, one for each seed, until the mean of their differences is known well enough.
 fn pairs(

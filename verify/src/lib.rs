@@ -15,6 +15,7 @@
 //!
 //! **Leaves to others.** The language of scenarios, and what a terminal looks like.
 //! **Entry point.** [`run::check`] for a scenario, [`suite::rendezvous`] for every program up to a bound,
+//! [`suite::provider`] for those of libfabric's hosts,
 //! [`suite::memory`] for registered memory, [`suite::connection`] for connections, [`suite::lock`] and
 //! [`suite::epoch`] for locks and epochs of windows, [`replay::check`] for the trace of a real job; begin reading at [`state::State`], then [`action::Action`] and `reduce`.
 //!

@@ -57,7 +57,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     steps.together(beside_each_other());
     if !fast {
         // The suite of ablations is one of the tests, which keep its counterexamples.
-        for suite in ["rendezvous", "progress", "memory", "connection", "lock", "epoch"] {
+        for suite in ["rendezvous", "provider", "progress", "memory", "connection", "lock", "epoch"] {
             steps.step(&format!("suite {suite}"), || readme::suite(suite));
         }
         steps.step("example programs as jobs", examples);

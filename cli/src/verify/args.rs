@@ -98,6 +98,8 @@ pub(crate) struct VerifyArgs {
 pub(crate) enum Suite {
     /// Every program of two and three ranks up to a bound, in every order, under both rule sets
     Rendezvous,
+    /// Messages with tags, masks and claims beside messages without tags, as libfabric's hosts have them
+    Provider,
     /// What a driver takes in before a call, so that data moves while both ranks compute
     Progress,
     /// Registered memory: everything that an application, a kernel and an adapter can do, up to a bound

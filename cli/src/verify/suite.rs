@@ -37,6 +37,7 @@ pub(crate) fn run(args: &VerifyArgs, which: Suite, out: &mut Out, errors: Style)
         };
         match which {
             Suite::Rendezvous => suite::rendezvous(&settings),
+            Suite::Provider => suite::provider(&settings),
             Suite::Progress => suite::progress(&settings),
             Suite::Memory => suite::memory(&settings),
             Suite::Connection => suite::connection(&settings),

@@ -1,8 +1,8 @@
-//! The families of programs that the rendezvous suite explores.
+//! The families of programs that the suites of messages explore.
 
 use super::space::{
-    ReceiveKind, SendKind, TagKind, Word, Words, by_bits, by_tags, by_tags_and_ranks, is_smallest, lists,
-    with_cancels, with_claims, with_waits,
+    Queue, ReceiveKind, SendKind, TagKind, Word, Words, by_bits, by_tags, by_tags_and_ranks, is_smallest,
+    lists, with_cancels, with_claims, with_waits,
 };
 use crate::search::CoverPoint;
 
@@ -24,6 +24,8 @@ pub(super) struct Kinds {
     pub(super) any_tag: bool,
     /// The tags are of two bits, of which receives may ignore one or both.
     pub(super) masks: bool,
+    /// There are messages without tags, too, in a queue of their own.
+    pub(super) untagged: bool,
     pub(super) any_source: bool,
     pub(super) send_lens: &'static [u64],
     pub(super) receive_lens: &'static [u64],
@@ -35,6 +37,7 @@ impl Kinds {
         tags: 2,
         any_tag: true,
         masks: false,
+        untagged: false,
         any_source: false,
         send_lens: &[1, 2],
         receive_lens: &[1, 2],
@@ -47,8 +50,10 @@ impl Kinds {
     pub(super) const MASKS: Self = Self { tags: 4, masks: true, ..Self::TWO_TAGS };
 
     pub(super) fn sends(&self) -> Vec<SendKind> {
-        let lens = self.send_lens;
-        (0..self.tags).flat_map(|tag| lens.iter().map(move |len| SendKind { tag, len: *len })).collect()
+        let untagged = self.untagged.then_some((Queue::Untagged, 0));
+        let all = (0..self.tags).map(|tag| (Queue::Tagged, tag)).chain(untagged);
+        let of = |(queue, tag)| self.send_lens.iter().map(move |len| SendKind { queue, tag, len: *len });
+        all.flat_map(of).collect()
     }
 
     pub(super) fn receives(&self, from: &[u32]) -> Vec<ReceiveKind> {
@@ -56,14 +61,16 @@ impl Kinds {
         let masked =
             masks.into_iter().filter(|_| self.masks).map(|(tag, ignore)| TagKind::Masked { tag, ignore });
         let any = self.any_tag.then_some(TagKind::Any);
-        let tags: Vec<TagKind> =
-            any.into_iter().chain((0..self.tags).map(TagKind::Tag)).chain(masked).collect();
+        let tagged = any.into_iter().chain((0..self.tags).map(TagKind::Tag)).chain(masked);
+        let untagged = self.untagged.then_some((Queue::Untagged, TagKind::Tag(0)));
+        let tags: Vec<(Queue, TagKind)> = tagged.map(|tag| (Queue::Tagged, tag)).chain(untagged).collect();
         let sources: Vec<Option<u32>> =
             self.any_source.then_some(None).into_iter().chain(from.iter().copied().map(Some)).collect();
         let mut kinds = Vec::new();
         for from in sources {
-            for tag in &tags {
-                kinds.extend(self.receive_lens.iter().map(|len| ReceiveKind { from, tag: *tag, len: *len }));
+            for (queue, tag) in tags.iter().copied() {
+                let of = |len: &u64| ReceiveKind { from, queue, tag, len: *len };
+                kinds.extend(self.receive_lens.iter().map(of));
             }
         }
         kinds
@@ -112,6 +119,8 @@ const CLAIMED_MEETINGS: &[CoverPoint] = &[
 ];
 /// Of messages that are all announced.
 const LARGE_MEETINGS: &[CoverPoint] = &[CoverPoint::Written, CoverPoint::Crossed, CoverPoint::Declined];
+const LARGE_CLAIMED_MEETINGS: &[CoverPoint] =
+    &[CoverPoint::Written, CoverPoint::Crossed, CoverPoint::Declined, CoverPoint::Claimed];
 
 /// One direction, all calls nonblocking, exactly so many sends and receives.
 pub(super) fn one_way(sent: usize, received: usize, kinds: &Kinds) -> ProgramFamily {
@@ -169,7 +178,7 @@ pub(super) fn claims(sent: usize, received: usize, kinds: &Kinds) -> ProgramFami
         format!("claimed, {sent} x {received}, {tags}"),
         pairs(&sends, &receives),
         |words| kinds.renamed(words),
-        CLAIMED_MEETINGS,
+        if kinds.send_lens.contains(&1) { CLAIMED_MEETINGS } else { LARGE_CLAIMED_MEETINGS },
     )
 }
 
@@ -238,6 +247,9 @@ fn tags_of(kinds: &Kinds) -> String {
         text += " and masks";
     } else if kinds.any_tag {
         text += " and any";
+    }
+    if kinds.untagged {
+        text += ", a queue without tags";
     }
     if kinds.any_source {
         text += ", any source";

@@ -15,7 +15,7 @@ pub const VERSION: u32 = 1;
 pub struct SuiteReport {
     /// [`VERSION`].
     pub version: u32,
-    /// `rendezvous`, `progress`, `memory`, `connection`, `lock`, `epoch` or `ablations`.
+    /// `rendezvous`, `provider`, `progress`, `memory`, `connection`, `lock`, `epoch` or `ablations`.
     pub suite: String,
     /// As far as the longest search that was done, not the short one.
     pub full: bool,
@@ -67,6 +67,7 @@ mod families;
 mod lock;
 mod memory;
 mod progress;
+mod provider;
 mod rendezvous;
 mod space;
 
@@ -76,6 +77,7 @@ pub use epoch::epoch;
 pub use lock::lock;
 pub use memory::memory;
 pub use progress::progress;
+pub use provider::provider;
 pub use rendezvous::rendezvous;
 
 /// Called before each line of the table: its name, its position from 0, and the number of lines.

@@ -33,11 +33,11 @@ const ANY_SOURCE: Kinds = Kinds { any_source: true, ..ONE_TAG_AND_ANY };
 const LARGE_MASKS: Kinds = Kinds { send_lens: &[2], receive_lens: &[2], ..Kinds::MASKS };
 const LARGE: Kinds = Kinds { receive_lens: &[2], ..Kinds::ONE_TAG };
 
-type Make = Box<dyn Fn() -> ProgramFamily>;
+/// Makes a family when its turn comes, because it has many programs.
+pub(super) type MakeFamily = Box<dyn Fn() -> ProgramFamily>;
 
-/// The families. Each is made only when its turn comes, because it has many programs.
-fn families(full: bool) -> Vec<Make> {
-    let mut families: Vec<Make> = Vec::new();
+fn families(full: bool) -> Vec<MakeFamily> {
+    let mut families: Vec<MakeFamily> = Vec::new();
     for sent in 1..=3 {
         for received in 1..=3 {
             families.push(Box::new(move || one_way(sent, received, &Kinds::TWO_TAGS)));
@@ -71,8 +71,16 @@ fn families(full: bool) -> Vec<Make> {
 
 /// Explores every program of the suite under both rule sets.
 pub fn rendezvous(settings: &SuiteSettings<'_>) -> SuiteReport {
+    explore_families("rendezvous", families(settings.full), settings)
+}
+
+/// Explores every program of some families under both rule sets.
+pub(super) fn explore_families(
+    suite: &str,
+    families: Vec<MakeFamily>,
+    settings: &SuiteSettings<'_>,
+) -> SuiteReport {
     let began = Instant::now();
-    let families = families(settings.full);
     let lines = families.len() * 2;
     let mut rows = Vec::with_capacity(lines);
     'families: for (at, make) in families.iter().enumerate() {
@@ -89,7 +97,7 @@ pub fn rendezvous(settings: &SuiteSettings<'_>) -> SuiteReport {
     }
     SuiteReport {
         version: VERSION,
-        suite: "rendezvous".to_owned(),
+        suite: suite.to_owned(),
         full: settings.full,
         shard: settings.shard,
         interrupted: settings.limits.is_interrupted(),

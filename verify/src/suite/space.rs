@@ -2,7 +2,8 @@
 //!
 //! A program is a list of small numbers; renaming tags (or ranks, where their roles are equal) permutes the
 //! numbers. Of the programs that are equal up to renaming the one with the smallest list is explored. With masks only
-//! renamings are used that keep them: the bits of all tags change places, or some of them their values.
+//! renamings are used that keep them: the bits of all tags change places, or some of them their values. A queue of messages
+//! without tags, beside that with tags, is no part of a renaming.
 
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use carrousel_rank::{Communicator, Options, RankId, Source, Speculation, TagSelector, mpi};
@@ -11,9 +12,33 @@ use std::sync::Arc;
 /// Messages up to this size are eager in the suites; the sizes used are 1, 2 and 3 bytes.
 const EAGER: u64 = 1;
 
+/// Which messages and receives can meet: each queue is a communicator of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Queue {
+    #[default]
+    Tagged,
+    /// All its messages have tag 0.
+    Untagged,
+}
+
+impl Queue {
+    fn communicator(self) -> Communicator {
+        match self {
+            Self::Tagged => Communicator::WORLD,
+            Self::Untagged => UNTAGGED,
+        }
+    }
+}
+
+const UNTAGGED: Communicator = match Communicator::new(1) {
+    Some(communicator) => communicator,
+    None => unreachable!(),
+};
+
 /// What a send can be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct SendKind {
+    pub(super) queue: Queue,
     pub(super) tag: u32,
     pub(super) len: u64,
 }
@@ -23,6 +48,7 @@ pub(super) struct SendKind {
 pub(super) struct ReceiveKind {
     /// `None` is any source.
     pub(super) from: Option<u32>,
+    pub(super) queue: Queue,
     pub(super) tag: TagKind,
     pub(super) len: u64,
 }
@@ -201,18 +227,23 @@ fn swap_ranks(word: &Word) -> Word {
 }
 
 fn rename_tags(words: &Words, tag: impl Fn(u32) -> u32, mask: impl Fn(u32) -> u32) -> Words {
-    let wanted = |wanted: TagKind| match wanted {
-        TagKind::Any => TagKind::Any,
-        TagKind::Tag(named) => TagKind::Tag(tag(named)),
-        TagKind::Masked { tag: least, ignore } => {
-            let ignore = mask(ignore);
-            TagKind::Masked { tag: tag(least) & !ignore, ignore }
-        }
+    let wanted = |wanted: ReceiveKind| {
+        let tag = match wanted.tag {
+            TagKind::Any => TagKind::Any,
+            TagKind::Tag(named) => TagKind::Tag(tag(named)),
+            TagKind::Masked { tag: least, ignore } => {
+                let ignore = mask(ignore);
+                TagKind::Masked { tag: tag(least) & !ignore, ignore }
+            }
+        };
+        ReceiveKind { tag, ..wanted }
     };
     let rename = |word: &Word| match *word {
-        Word::Send { to, kind } => Word::Send { to, kind: SendKind { tag: tag(kind.tag), ..kind } },
-        Word::Receive(kind) => Word::Receive(ReceiveKind { tag: wanted(kind.tag), ..kind }),
-        Word::Claim(kind) => Word::Claim(ReceiveKind { tag: wanted(kind.tag), ..kind }),
+        Word::Send { to, kind } if kind.queue == Queue::Tagged => {
+            Word::Send { to, kind: SendKind { tag: tag(kind.tag), ..kind } }
+        }
+        Word::Receive(kind) if kind.queue == Queue::Tagged => Word::Receive(wanted(kind)),
+        Word::Claim(kind) if kind.queue == Queue::Tagged => Word::Claim(wanted(kind)),
         other => other,
     };
     words.iter().map(|words| words.iter().map(rename).collect()).collect()
@@ -245,13 +276,16 @@ fn program(words: &[Word]) -> Program {
     for word in words {
         // A buffer of its own for each request: buffers are the program's business, not the protocol's.
         let buffer = program.starts.len() as u16;
-        let (line, communicator) = (0, Communicator::WORLD);
+        let line = 0;
         match *word {
-            Word::Send { to, kind: SendKind { tag, len } } => {
+            Word::Send { to, kind: SendKind { queue, tag, len } } => {
+                let communicator = queue.communicator();
                 let send = Start::Send { to, tag, communicator, len, synchronous: false, buffer };
                 open.push(program.start(line, send));
             }
-            Word::Receive(ReceiveKind { from, tag, len }) | Word::Claim(ReceiveKind { from, tag, len }) => {
+            Word::Receive(ReceiveKind { from, queue, tag, len })
+            | Word::Claim(ReceiveKind { from, queue, tag, len }) => {
+                let communicator = queue.communicator();
                 let from = from.map_or(Source::Any, |from| Source::Rank(RankId(from)));
                 let start = Start::Receive { from, tag: tag.selector(), communicator, len, buffer };
                 let claims = matches!(word, Word::Claim(_));
@@ -276,9 +310,11 @@ fn program(words: &[Word]) -> Program {
 mod tests {
     use super::*;
 
+    const EAGER_SEND: SendKind = SendKind { queue: Queue::Tagged, tag: 0, len: 1 };
+
     #[test]
     fn waits_are_placed_in_every_way() {
-        let send = Word::Send { to: 1, kind: SendKind { tag: 0, len: 1 } };
+        let send = Word::Send { to: 1, kind: SendKind { tag: 0, ..EAGER_SEND } };
         assert_eq!(with_waits(&[send, send]).len(), 2);
         assert_eq!(with_waits(&[send, send, send]).len(), 6);
         assert_eq!(with_cancels(&[send, send, send]).len(), 24);
@@ -288,7 +324,8 @@ mod tests {
 
     #[test]
     fn of_equal_programs_exactly_one_is_smallest() {
-        let kinds: Vec<SendKind> = (0..2).flat_map(|tag| [1, 2].map(|len| SendKind { tag, len })).collect();
+        let kinds: Vec<SendKind> =
+            (0..2).flat_map(|tag| [1, 2].map(|len| SendKind { tag, len, ..EAGER_SEND })).collect();
         let programs = lists(&kinds, 3);
         let smallest = programs
             .iter()
@@ -308,8 +345,11 @@ mod tests {
         let wanted = masks.map(|(tag, ignore)| TagKind::Masked { tag, ignore });
         let wanted: Vec<TagKind> = (0..4).map(TagKind::Tag).chain(wanted).chain([TagKind::Any]).collect();
         for (sent, tag) in (0..4).flat_map(|sent| wanted.iter().map(move |wanted| (sent, *wanted))) {
-            let send = Word::Send { to: 1, kind: SendKind { tag: sent, len: 1 } };
-            let words = vec![vec![send], vec![Word::Receive(ReceiveKind { from: None, tag, len: 1 })]];
+            let send = Word::Send { to: 1, kind: SendKind { tag: sent, ..EAGER_SEND } };
+            let words = vec![
+                vec![send],
+                vec![Word::Receive(ReceiveKind { from: None, queue: Queue::Tagged, tag, len: 1 })],
+            ];
             let renamed = by_bits(&words, 2);
             assert!(renamed.len() == 8 && renamed.contains(&words), "{renamed:?}");
             for renamed in renamed {
