@@ -38,6 +38,19 @@ pub fn announce<O: AnnounceOrders>(words: &[AtomicU64], peer: usize) {
     words[COUNTER].fetch_add(1, O::COUNT);
 }
 
+/// Claims the place of a peer that nobody has, where peers are not known ahead: sets its bit, which no other peer does
+/// then. `None` if all are taken. The owner may see the bit before [`announce`], which follows the peer's first message.
+///
+/// # Panics
+/// When `words` are for fewer peers.
+pub fn claim(words: &[AtomicU64], peers: usize) -> Option<usize> {
+    (0..peers).find(|peer| {
+        let (word, bit) = (&words[BITS + peer / WORD], 1 << (peer % WORD));
+        // Atomic by itself: who changes the bit has the place. Nothing else is ordered by it.
+        word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
+    })
+}
+
 /// The owner's side.
 #[derive(Debug)]
 pub struct Listener<O = Sound> {
@@ -102,6 +115,16 @@ mod tests {
         announce::<Sound>(&memory, 64);
         announce::<Sound>(&memory, 63);
         assert_eq!(listener.new_peers(&memory), [63]);
+    }
+
+    #[test]
+    fn a_place_is_claimed_once() {
+        let memory: Vec<AtomicU64> = (0..words(66)).map(|_| AtomicU64::new(0)).collect();
+        announce::<Sound>(&memory, 1);
+        let claimed: Vec<_> = std::iter::from_fn(|| claim(&memory, 66)).collect();
+        assert_eq!(claimed, (0..66).filter(|peer| *peer != 1).collect::<Vec<_>>());
+        let mut listener = Listener::<Sound>::new(66);
+        assert_eq!(listener.new_peers(&memory).len(), 66);
     }
 
     #[test]

@@ -184,6 +184,15 @@ impl Segment {
         Ok(())
     }
 
+    /// Claims a ring that no other process has, where the owner does not know its peers ahead.
+    ///
+    /// # Errors
+    /// When all rings are taken.
+    pub(crate) fn claim(&self) -> Result<usize, SegmentError> {
+        let peers = self.layout.peers();
+        announce::claim(self.announced(), peers).ok_or(SegmentError::NoPeer { peer: peers, peers })
+    }
+
     /// The words in which peers announce that they have connected.
     pub(crate) fn announced(&self) -> &[AtomicU64] {
         &self.header.words()[self.layout.announced()]

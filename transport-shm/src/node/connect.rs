@@ -1,7 +1,7 @@
 //! Errors of connecting to a peer of the node.
 
 use super::memory::MemoryShortageError;
-use crate::{Layout, SegmentError};
+use crate::{Layout, PushError, SegmentError};
 use carrousel_transport::RankId;
 use thiserror::Error;
 
@@ -64,6 +64,14 @@ pub enum ConnectError {
         rank: RankId,
         /// The cause.
         why: SegmentError,
+    },
+    /// What this process says of itself does not fit the peer's ring.
+    #[error("{rank} cannot be told who connects: {why}")]
+    Introduction {
+        /// The peer.
+        rank: RankId,
+        /// The cause.
+        why: PushError,
     },
     /// The node has too little memory for another ring.
     #[error(transparent)]

@@ -14,11 +14,14 @@ pub(super) const FRAGMENT: u32 = 2;
 pub(super) const GET_REQUEST: u32 = 3;
 /// A [`HelpRequest`].
 pub(super) const HELP_REQUEST: u32 = 5;
+/// The first frame of a peer that introduces itself: the text that it is known by.
+pub(super) const INTRODUCTION: u32 = 4;
 
 const _: () = {
     assert!(Header::is_transports_own(FRAGMENT), "it is no packet");
     assert!(Header::is_transports_own(GET_REQUEST), "it is no packet");
     assert!(Header::is_transports_own(HELP_REQUEST), "it is no packet");
+    assert!(Header::is_transports_own(INTRODUCTION), "it is no packet");
 };
 
 /// A [`Memory`], as bytes.

@@ -9,8 +9,8 @@ pub(super) struct LocalRanks {
     pub(super) ranks: Vec<RankId>,
     /// The first rank, if the ranks follow each other without gaps.
     first: Option<u32>,
-    /// The local rank of this process.
-    pub(super) own: usize,
+    /// The local rank of this process, and so its ring in a peer's segment; `None` if peers introduce themselves.
+    pub(super) own: Option<usize>,
 }
 
 impl LocalRanks {
@@ -18,10 +18,15 @@ impl LocalRanks {
         let mut ranks = ranks.to_vec();
         ranks.sort_unstable();
         ranks.dedup();
-        let own = ranks.binary_search(&me).ok()?;
+        let own = Some(ranks.binary_search(&me).ok()?);
         let first = ranks.first()?.0;
         let follow = (first..).zip(&ranks).all(|(expected, rank)| rank.0 == expected);
         Some(Self { ranks, first: follow.then_some(first), own })
+    }
+
+    /// Names for so many peers that are not known ahead: the local rank of each is its rank.
+    pub(super) fn open(most: u32) -> Self {
+        Self { ranks: (0..most).map(RankId).collect(), first: Some(0), own: None }
     }
 
     pub(super) fn count(&self) -> usize {

@@ -24,6 +24,7 @@ mod cooperative_copy;
 mod direct;
 mod frames;
 mod helpfulness;
+mod introductions;
 mod local_ranks;
 mod memory;
 mod outbound;
@@ -33,11 +34,13 @@ mod process;
 
 pub use address::{Address, AddressError};
 pub use connect::ConnectError;
+pub use introductions::Name;
 pub use memory::MemoryShortageError;
 pub use outbound::Out;
 
 use self::atomics::{ATOMIC_REPLY, ATOMIC_REQUEST};
 use self::frames::{FRAGMENT, Fragment, GET_REQUEST, GetRequest, HELP_REQUEST};
+use self::introductions::Introductions;
 use self::local_ranks::LocalRanks;
 use self::memory::Budget;
 use crate::announce::Listener;
@@ -75,6 +78,8 @@ pub struct Node {
     listener: Listener,
     /// The rings of the peers that have connected, in the order in which they did.
     inbound: Vec<Inbound>,
+    /// Who has connected, where that is not known ahead.
+    introductions: Option<Introductions>,
     out: Out,
 }
 
@@ -111,15 +116,41 @@ impl Node {
     /// When the settings are wrong, or there is too little memory.
     pub fn new(me: RankId, ranks: &[RankId], settings: Settings) -> Result<Self, NodeError> {
         let local_ranks = LocalRanks::new(me, ranks).ok_or(NodeError::NotOnNode(me))?;
+        let together = local_ranks.count();
+        Self::with(local_ranks, together, None, settings)
+    }
+
+    /// A node whose peers are not known ahead: up to `most` of them introduce themselves when they connect, by the text
+    /// that [`Node::introduce_as`] has set there, and `name` says which rank that is, here: each process has ranks of
+    /// its own for its peers. A peer without a name is not heard.
+    ///
+    /// # Errors
+    /// As [`Node::new`].
+    pub fn open(most: u32, name: Name, settings: Settings) -> Result<Self, NodeError> {
+        Self::with(LocalRanks::open(most), 1, Some(Introductions::new(name)), settings)
+    }
+
+    /// `together` ranks take memory for rings at once.
+    fn with(
+        local_ranks: LocalRanks,
+        together: usize,
+        introductions: Option<Introductions>,
+        settings: Settings,
+    ) -> Result<Self, NodeError> {
         let layout = Layout::new(local_ranks.count(), settings.capacity).map_err(SegmentError::from)?;
-        let budget = Budget::new(local_ranks.count(), layout.ring_bytes() as u64)?;
+        let budget = Budget::new(together, layout.ring_bytes() as u64)?;
         let segment = Segment::create(layout)?;
         if settings.direct {
             direct::permit();
         }
         let (announcements, listener) = (segment.announcements(), Listener::new(local_ranks.count()));
         let out = Out::new(local_ranks, layout, budget, settings.direct);
-        Ok(Self { segment, announcements, listener, inbound: Vec::new(), out })
+        Ok(Self { segment, announcements, listener, inbound: Vec::new(), introductions, out })
+    }
+
+    /// Sets what this process says of itself to peers that it connects to from now on.
+    pub fn introduce_as(&mut self, text: &[u8]) {
+        self.out.introduction = text.to_vec();
     }
 
     /// The address with which peers connect.
@@ -226,35 +257,41 @@ impl Node {
     /// Begins to take frames from the peers that have connected since this was last called.
     #[cold]
     fn accept_connections(&mut self) {
-        let Self { segment, listener, inbound, out, .. } = self;
-        for local_rank in listener.new_peers(segment.announced()) {
+        let Self { segment, listener, inbound, introductions, out, .. } = self;
+        for place in listener.new_peers(segment.announced()) {
             // A process does not connect to itself.
-            if local_rank == out.local_ranks.own {
+            if Some(place) == out.local_ranks.own {
                 continue;
             }
-            let state = if out.is_lost(local_rank) { InboundState::Closed } else { InboundState::Open };
-            match segment
-                .ring(local_rank)
-                .map(|ring_memory| (Consumer::new(ring_memory.clone()), ring_memory))
-            {
-                Ok((Ok(ring), ring_memory)) => {
-                    inbound.push(Inbound {
-                        ring,
-                        ring_memory,
-                        from: out.local_ranks.ranks[local_rank],
-                        local_rank,
-                        state,
-                    });
-                }
+            let ring = segment.ring(place).map(|memory| (Consumer::new(memory.clone()), memory));
+            match (introductions.as_mut(), ring) {
+                (None, Ok((Ok(ring), memory))) => inbound.push(Inbound::new(ring, memory, place, out)),
+                (Some(introductions), Ok((Ok(ring), memory))) => introductions.await_one(ring, memory),
                 // Without its ring none of its messages can be received.
-                Ok((Err(_), _)) => out.lose(local_rank),
-                Err(why) => out.lose_because(local_rank, why),
+                (None, Ok((Err(_), _))) => out.lose(place),
+                (None, Err(why)) => out.lose_because(place, why),
+                // Nobody here knows whose messages these would be; whoever it is cannot be answered either.
+                (Some(_), _) => {}
+            }
+        }
+        let Some(introductions) = introductions else { return };
+        for (ring, memory, rank) in introductions.made() {
+            // A second ring of a peer is one that no honest peer takes.
+            let is_new = |local_rank: &usize| inbound.iter().all(|known| known.local_rank != *local_rank);
+            if let Some(local_rank) = out.local_ranks.of(rank).filter(is_new) {
+                inbound.push(Inbound::new(ring, memory, local_rank, out));
             }
         }
     }
 }
 
 impl Inbound {
+    /// The ring of the peer of this local rank.
+    fn new(ring: Consumer<Ring>, ring_memory: Ring, local_rank: usize, out: &Out) -> Self {
+        let state = if out.is_lost(local_rank) { InboundState::Closed } else { InboundState::Open };
+        Self { ring, ring_memory, from: out.local_ranks.ranks[local_rank], local_rank, state }
+    }
+
     /// Takes up to [`BATCH`] frames.
     #[inline]
     fn take<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {

@@ -4,7 +4,7 @@ use super::address::Address;
 use super::connect::ConnectError;
 use super::cooperative_copy;
 use super::direct::{self, DirectCopyError};
-use super::frames::{GET_REQUEST, GetRequest, Transfer};
+use super::frames::{GET_REQUEST, GetRequest, INTRODUCTION, Transfer};
 use super::helpfulness::Helpfulness;
 use super::local_ranks::LocalRanks;
 use super::memory::Budget;
@@ -56,6 +56,8 @@ pub struct Out {
     pub(super) completions: VecDeque<Arrival>,
     /// Sends that wait for room, over all peers.
     pending: usize,
+    /// What this process says of itself when it connects, where peers are not known ahead.
+    pub(super) introduction: Vec<u8>,
     /// Whether direct copies are tried at all.
     direct: bool,
     /// Bytes of peers' transfers that this process has copied.
@@ -81,6 +83,7 @@ impl Out {
             to_report: VecDeque::new(),
             completions: VecDeque::new(),
             pending: 0,
+            introduction: Vec::new(),
             direct,
             helped: 0,
             rings_doorbells: doorbell::register(),
@@ -117,15 +120,23 @@ impl Out {
             return Err(ConnectError::LayoutMismatch { rank, theirs: segment.layout(), own: self.layout });
         }
         self.budget.take()?;
-        let ring = segment.ring(self.local_ranks.own).map_err(refused)?;
+        let place = match self.local_ranks.own {
+            Some(own) => own,
+            None => segment.claim().map_err(refused)?,
+        };
+        let ring = segment.ring(place).map_err(refused)?;
         // Every ring of a layout has a valid size.
-        let ring = Producer::new(ring).map_err(|_| ConnectError::NotOnNode(rank))?;
+        let mut ring = Producer::new(ring).map_err(|_| ConnectError::NotOnNode(rank))?;
+        if self.local_ranks.own.is_none() {
+            ring.push(INTRODUCTION, &[&self.introduction])
+                .map_err(|why| ConnectError::Introduction { rank, why })?;
+        }
         let ring = PeerRing::new(ring, segment.doorbell());
         if self.rings_doorbells {
             segment.ringers().fetch_add(1, Ordering::Relaxed);
         }
         // Behind the count: an owner that sees the peer sees that it rings.
-        segment.announce(self.local_ranks.own).map_err(refused)?;
+        segment.announce(place).map_err(refused)?;
         let pid = identity.pid;
         let direct = self.direct && direct::is_permitted(pid, address.probe);
         if process.pidfd().is_some() {

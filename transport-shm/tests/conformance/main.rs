@@ -6,6 +6,7 @@ mod atomics;
 mod cooperative_copy;
 mod edge_cases;
 mod hostile;
+mod introductions;
 mod processes;
 mod refused_syscalls;
 mod sleeping;

@@ -1,0 +1,54 @@
+//! Peers that are not known ahead: each takes a free ring, and says in its first frame who it is.
+
+use super::frames::INTRODUCTION;
+use crate::{Consumer, Ring};
+use carrousel_transport::RankId;
+use std::fmt;
+
+/// The rank of the peer that introduces itself by this text; `None` if the text is that of no peer.
+pub type Name = Box<dyn FnMut(&[u8]) -> Option<RankId> + Send>;
+
+/// The rings of peers that have not said who they are, and who is known by which text.
+pub(super) struct Introductions {
+    name: Name,
+    awaited: Vec<(Consumer<Ring>, Ring)>,
+}
+
+impl Introductions {
+    pub(super) fn new(name: Name) -> Self {
+        Self { name, awaited: Vec::new() }
+    }
+
+    /// The ring of a peer that will introduce itself.
+    pub(super) fn await_one(&mut self, ring: Consumer<Ring>, memory: Ring) {
+        self.awaited.push((ring, memory));
+    }
+
+    /// The rings whose peers have introduced themselves since, and are known. A peer is seen as soon as it has taken its
+    /// ring, which is before it has said anything: that one is looked at again. One that says something else is forgotten.
+    pub(super) fn made(&mut self) -> Vec<(Consumer<Ring>, Ring, RankId)> {
+        let mut made = Vec::new();
+        for (mut ring, memory) in std::mem::take(&mut self.awaited) {
+            let said = ring.take(|frame| {
+                let mut text = vec![0; frame.len()];
+                frame.copy_to(0, &mut text);
+                (frame.tag() == INTRODUCTION).then_some(text)
+            });
+            match said {
+                Ok(None) => self.awaited.push((ring, memory)),
+                Ok(Some(text)) => {
+                    let rank = text.and_then(|text| (self.name)(&text));
+                    made.extend(rank.map(|rank| (ring, memory, rank)));
+                }
+                Err(_) => {}
+            }
+        }
+        made
+    }
+}
+
+impl fmt::Debug for Introductions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Introductions").field("awaited", &self.awaited.len()).finish_non_exhaustive()
+    }
+}
