@@ -8,6 +8,7 @@ mod communicators;
 mod driver;
 mod first_error;
 mod launcher;
+mod names;
 mod pending;
 mod pmi;
 mod progress;
@@ -39,6 +40,7 @@ use self::clock::Clock;
 use self::communicators::Communicators;
 use self::driver::{Driver, Resources};
 use self::first_error::FirstErrors;
+use self::names::Names;
 use self::pending::{Known, Pending, What};
 use self::reductions::Reductions;
 use self::registry::Registry;
@@ -101,6 +103,8 @@ pub struct Endpoint {
     net: Option<AnyNetwork>,
     /// Why there is no transport to other nodes, if there is none.
     why_near: Option<String>,
+    /// Its peers, where nobody says ahead who they are.
+    names: Option<Names>,
     driver: Driver,
     pending: Pending,
     ranks: u32,
@@ -158,6 +162,38 @@ impl Endpoint {
         look_up: LookUp,
     ) -> Result<Self, NodeError> {
         let node = Node::new(topology.me, &topology.neighbours, settings)?;
+        Ok(Self::over(node, topology, options, net, reuse_blocking, look_up))
+    }
+
+    /// An endpoint of its own, on the node only: no launcher says who its peers are. Up to `most` processes, itself
+    /// included, are peers once their [full address](Endpoint::full_address) is [named here](Endpoint::peer), or they
+    /// send something. It is rank 0 to itself, and ranks are its own: no other endpoint has the same. Only endpoints
+    /// that were given the same `job` hear each other.
+    ///
+    /// # Errors
+    /// When the settings are wrong, or there is too little memory.
+    pub fn open(job: &str, most: u32, options: &Options, settings: Settings) -> Result<Self, NodeError> {
+        let names = Names::new(job, most);
+        let node = Node::open(most, names.introduce(), settings)?;
+        let neighbours = (0..most).map(RankId).collect();
+        let topology = NodeTopology { me: RankId(0), ranks: most, neighbours, here: 1 };
+        let mut endpoint = Self::over(node, &topology, options, Ok(None), true, names.look_up());
+        let own = names.full(&endpoint.address());
+        names.rank_of(&own);
+        endpoint.node.introduce_as(own.as_bytes());
+        endpoint.names = Some(names);
+        Ok(endpoint)
+    }
+
+    /// The endpoint of a rank of a job over its node.
+    fn over(
+        node: Node,
+        topology: &NodeTopology,
+        options: &Options,
+        net: Result<Option<AnyNetwork>, String>,
+        reuse_blocking: bool,
+        look_up: LookUp,
+    ) -> Self {
         let (net, why_near) = match net {
             Ok(net) => (net, None),
             Err(why) => (None, Some(why)),
@@ -188,10 +224,11 @@ impl Endpoint {
             Some(_) => processors == Some(1) && neighbours.len() == 1,
             None => crowded && node.can_sleep(),
         };
-        Ok(Self {
+        Self {
             node,
             net,
             why_near,
+            names: None,
             driver,
             pending: Pending::default(),
             ranks: topology.ranks,
@@ -209,7 +246,7 @@ impl Endpoint {
             slow_path_timer: SlowPathTimer::default(),
             clock: Clock::new(),
             awaited: None,
-        })
+        }
     }
 
     /// Attaches the launcher, which is polled in long waits.
@@ -228,6 +265,22 @@ impl Endpoint {
             Some(net) => format!("{} {}", self.node.address(), net.address()),
             None => self.node.address().to_string(),
         }
+    }
+
+    /// The address by which peers name an [open](Endpoint::open) endpoint; for another one, its address.
+    pub fn full_address(&self) -> String {
+        self.names.as_ref().map_or_else(|| self.address(), |names| names.full(&self.address()))
+    }
+
+    /// The rank, at an [open](Endpoint::open) endpoint, of the peer with this full address. `None` if the address is that
+    /// of another job, or there are too many peers.
+    pub fn peer(&self, full_address: &str) -> Option<RankId> {
+        self.names.as_ref()?.rank_of(full_address)
+    }
+
+    /// The full address of a peer of an [open](Endpoint::open) endpoint.
+    pub fn address_of(&self, peer: RankId) -> Option<String> {
+        self.names.as_ref()?.address_of(peer)
     }
 
     /// This rank.

@@ -1,0 +1,97 @@
+//! Ranks of peers that are not known ahead: each process numbers those that it has met, in the order in which it did.
+
+use super::address_resolver::LookUp;
+use crate::Error;
+use crate::backends::shm::Name;
+use carrousel_rank::RankId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The peers of an endpoint of its own, by address. Clones are of the same.
+#[derive(Clone, Debug)]
+pub(super) struct Names(Arc<Mutex<Known>>);
+
+#[derive(Debug)]
+struct Known {
+    /// What every address of the job begins with.
+    job: String,
+    /// By rank.
+    addresses: Vec<String>,
+    ranks: HashMap<String, RankId>,
+    most: u32,
+}
+
+impl Names {
+    /// No peers yet, of a job with this name, and never more than `most`.
+    pub(super) fn new(job: &str, most: u32) -> Self {
+        let (addresses, ranks) = (Vec::new(), HashMap::new());
+        Self(Arc::new(Mutex::new(Known { job: format!("{job} "), addresses, ranks, most })))
+    }
+
+    /// Every change is made at once: a panic leaves nothing half done.
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The address by which peers know that of this job.
+    pub(super) fn full(&self, address: &str) -> String {
+        format!("{}{address}", self.known().job)
+    }
+
+    /// The rank of the peer at this address, which may be new. `None` if it is of another job, or there are too many.
+    pub(super) fn rank_of(&self, full: &str) -> Option<RankId> {
+        let mut known = self.known();
+        let address = full.strip_prefix(&known.job)?;
+        if let Some(rank) = known.ranks.get(address) {
+            return Some(*rank);
+        }
+        let rank = RankId(u32::try_from(known.addresses.len()).ok().filter(|next| *next < known.most)?);
+        let address = address.to_owned();
+        known.addresses.push(address.clone());
+        known.ranks.insert(address, rank);
+        Some(rank)
+    }
+
+    /// The full address of a peer.
+    pub(super) fn address_of(&self, rank: RankId) -> Option<String> {
+        let known = self.known();
+        known.addresses.get(rank.0 as usize).map(|address| format!("{}{address}", known.job))
+    }
+
+    /// Says which rank a peer is that introduces itself.
+    pub(super) fn introduce(&self) -> Name {
+        let names = self.clone();
+        Box::new(move |text| names.rank_of(std::str::from_utf8(text).ok()?))
+    }
+
+    /// Says where a peer is.
+    pub(super) fn look_up(&self) -> LookUp {
+        let names = self.clone();
+        Box::new(move |rank| {
+            let known = names.known();
+            known.addresses.get(rank.0 as usize).cloned().ok_or(Error::PeerLost { rank: rank.0, why: None })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_met_has_a_rank_and_strangers_have_none() {
+        let names = Names::new("job 7", 2);
+        assert_eq!(names.full("here"), "job 7 here");
+        assert_eq!(names.rank_of("job 7 here"), Some(RankId(0)));
+        assert_eq!(names.rank_of("job 8 there"), None, "of another job");
+        let mut introduce = names.introduce();
+        assert_eq!(introduce(b"job 7 there"), Some(RankId(1)));
+        assert_eq!(introduce(b"job 7 here"), Some(RankId(0)));
+        assert_eq!(introduce(b"job 7 anywhere"), None, "there is room for two");
+        assert_eq!(introduce(&[0xff]), None);
+        assert_eq!(names.address_of(RankId(1)).as_deref(), Some("job 7 there"));
+        let mut look_up = names.look_up();
+        assert_eq!(look_up(RankId(1)).ok().as_deref(), Some("there"));
+        assert!(look_up(RankId(2)).is_err());
+    }
+}
