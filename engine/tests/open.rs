@@ -117,3 +117,79 @@ fn another_job_is_no_peer() {
     (0..100).for_each(|_| _ = (stranger.poll(), server.poll()));
     assert_eq!(server.peer(&open("job").full_address()), Some(RankId(1)), "the stranger has no rank");
 }
+
+/// More than the slow path's period, in which peers are checked.
+const PERIODS: std::time::Duration = std::time::Duration::from_millis(100);
+
+#[test]
+fn who_is_not_known_yet_is_not_lost() {
+    let (mut server, mut client) = (open("job"), open("job"));
+    let mut got = [0; 5];
+    let wanted = receive(&mut server, &mut got, Source::Any);
+    let until = std::time::Instant::now() + PERIODS;
+    while std::time::Instant::now() < until {
+        server.progress();
+    }
+    let server_there = client.peer(&server.full_address()).expect("it is of the same job");
+    let request = send(&mut client, b"hello", server_there);
+    finish((&mut server, wanted), (&mut client, request));
+    assert_eq!(&got, b"hello");
+}
+
+#[test]
+fn what_completes_is_listed_with_how_it_ended() {
+    let (mut server, mut client) = (open("job"), open("job"));
+    server.list_completed();
+    let server_there = client.peer(&server.full_address()).expect("it is of the same job");
+    let (mut short, mut long) = ([0; 2], [0; 5]);
+    let requests =
+        [receive(&mut server, &mut short, Source::Any), receive(&mut server, &mut long, Source::Any)];
+    (0..2).for_each(|_| assert_eq!(send(&mut client, b"hello", server_there), None));
+    let mut ended = Vec::new();
+    for _ in 0..1_000_000 {
+        server.progress();
+        while let Some(request) = server.next_completed() {
+            let (status, error) = server.end(request).expect("it is complete");
+            ended.push((request, status.message, status.len, error.is_some()));
+        }
+        if ended.len() == 2 {
+            break;
+        }
+    }
+    let message = Some((RankId(1), TAG));
+    assert_eq!(ended, [(requests[0], message, 2, true), (requests[1], message, 5, false)]);
+    assert_eq!((server.end(requests[0]), server.next_completed()), (None, None), "it has ended");
+    assert_eq!(&long, b"hello");
+}
+
+#[test]
+fn what_is_sent_now_is_copied_or_not_sent() {
+    let (mut server, mut client) = (open("job"), open("job"));
+    let server_there = client.peer(&server.full_address()).expect("it is of the same job");
+    let envelope = SendEnvelope::new(server_there, TAG);
+    let mut bytes = vec![7; 100];
+    assert_eq!(client.send_now(&bytes, WORLD.caller(), envelope), Ok(true));
+    assert_eq!(client.send_now(&[0; 1 << 20], WORLD.caller(), envelope), Ok(false));
+    bytes.fill(0);
+    let mut got = [0; 100];
+    let wanted = receive(&mut server, &mut got, Source::Any);
+    finish((&mut server, wanted), (&mut client, None));
+    assert_eq!(got, [7; 100]);
+}
+
+#[test]
+fn what_was_sent_before_the_end_arrives() {
+    let (mut server, mut client) = (open("job"), open("job"));
+    let server_there = client.peer(&server.full_address()).expect("it is of the same job");
+    // More than a ring holds: the rest goes while the endpoint closes.
+    const COUNT: usize = 400;
+    (0..COUNT).for_each(|_| assert_eq!(send(&mut client, &[7; 1000], server_there), None));
+    let closing = std::thread::spawn(move || client.close(std::time::Duration::from_secs(10)));
+    for _ in 0..COUNT {
+        let mut got = [0; 1000];
+        let wanted = receive(&mut server, &mut got, Source::Any);
+        server.wait(wanted, WORLD.caller(), |_| ()).expect("it comes");
+        assert_eq!(got, [7; 1000]);
+    }
+    closing.join().expect("it ends");
+}

@@ -31,6 +31,16 @@ pub(super) struct Resources {
     pub(super) reductions: Reductions,
     /// Errors that belong to no request.
     pub(super) errors: FirstErrors,
+    /// The requests that have become complete, if they are listed.
+    pub(super) completed: Completed,
+}
+
+/// The requests that have become complete, for a caller that has many and waits for none of them.
+#[derive(Debug, Default)]
+pub(super) struct Completed {
+    /// Whether they are listed: not for callers that ask for each request.
+    pub(super) listed: bool,
+    pub(super) requests: VecDeque<Handle>,
 }
 
 /// The rank and its resources, apart from the transports.
@@ -146,7 +156,10 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
             }
             Work::Take { kept, into, len, .. } => resources.take(kept, into, len),
             Work::Window { .. } => unreachable!("an endpoint makes no windows"),
-            // The call that waits for the request asks the rank.
+            // Otherwise the call that waits for the request asks the rank.
+            Work::Complete { request, .. } if resources.completed.listed => {
+                resources.completed.requests.push_back(request);
+            }
             Work::Complete { .. } => {}
             Work::Write { context, write, .. } => resources.write(context, write, transports),
             Work::Copy { from, into, len } => resources.registry.copy(from, into, len),

@@ -5,6 +5,7 @@ mod arrivals;
 mod claims;
 mod clock;
 mod communicators;
+mod completions;
 mod driver;
 mod first_error;
 mod launcher;
@@ -38,7 +39,7 @@ use self::address_resolver::AddressResolver;
 pub use self::address_resolver::LookUp;
 use self::clock::Clock;
 use self::communicators::Communicators;
-use self::driver::{Driver, Resources};
+use self::driver::{Completed, Driver, Resources};
 use self::first_error::FirstErrors;
 use self::names::Names;
 use self::pending::{Known, Pending, What};
@@ -212,6 +213,7 @@ impl Endpoint {
             resolver: AddressResolver::new(look_up),
             reductions: Reductions::default(),
             errors: FirstErrors::default(),
+            completed: Completed::default(),
         };
         let rank = Rank::new(topology.me, &Job { ranks: topology.ranks }, &options);
         let driver = Driver::new(rank, resources);

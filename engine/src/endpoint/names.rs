@@ -52,6 +52,11 @@ impl Names {
         Some(rank)
     }
 
+    /// Whether a peer has this rank.
+    pub(super) fn knows(&self, rank: RankId) -> bool {
+        (rank.0 as usize) < self.known().addresses.len()
+    }
+
     /// The full address of a peer.
     pub(super) fn address_of(&self, rank: RankId) -> Option<String> {
         let known = self.known();
@@ -89,6 +94,7 @@ mod tests {
         assert_eq!(introduce(b"job 7 here"), Some(RankId(0)));
         assert_eq!(introduce(b"job 7 anywhere"), None, "there is room for two");
         assert_eq!(introduce(&[0xff]), None);
+        assert!(names.knows(RankId(1)) && !names.knows(RankId(2)));
         assert_eq!(names.address_of(RankId(1)).as_deref(), Some("job 7 there"));
         let mut look_up = names.look_up();
         assert_eq!(look_up(RankId(1)).ok().as_deref(), Some("there"));

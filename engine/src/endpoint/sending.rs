@@ -118,7 +118,7 @@ impl Endpoint {
 
     /// Sends bytes eagerly: they have been copied when this returns. False if they cannot be: then nothing has been done.
     #[inline]
-    fn send_eagerly(
+    pub(super) fn send_eagerly(
         &mut self,
         bytes: &[u8],
         caller: Caller<'_>,
@@ -130,7 +130,7 @@ impl Endpoint {
 
     /// As [`Endpoint::send_eagerly`], a message with data.
     #[inline(never)]
-    fn send_eagerly_with_data(
+    pub(super) fn send_eagerly_with_data(
         &mut self,
         bytes: &[u8],
         caller: Caller<'_>,

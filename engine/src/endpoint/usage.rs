@@ -46,7 +46,8 @@ impl Endpoint {
         self.block_until(Awaited::Any, site, |endpoint| (!endpoint.has_undelivered()).then_some(()));
     }
 
-    fn has_undelivered(&mut self) -> bool {
+    /// Whether a message of this rank is not even where its receiver polls next.
+    pub(super) fn has_undelivered(&mut self) -> bool {
         let transports = Transports::of(&mut self.node, &mut self.net);
         // A rank that has finished needs nothing more: the frames that wait for it only tell which of its messages
         // were received.

@@ -124,8 +124,12 @@ impl Endpoint {
         }
         let me = self.driver.resources.me;
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
-        let unseen =
-            |peer: &RankId, transports: &Transports<'_>| *peer != me && !transports.is_watched(*peer);
+        let names = self.names.as_ref();
+        // A peer that nobody has named or heard of has no address yet, and is not lost for that.
+        let is_known = |peer: &RankId| names.is_none_or(|names| names.knows(*peer));
+        let unseen = |peer: &RankId, transports: &Transports<'_>| {
+            *peer != me && is_known(peer) && !transports.is_watched(*peer)
+        };
         for peer in awaited {
             if unseen(&peer, transports) {
                 self.driver.resources.watch(peer, transports);

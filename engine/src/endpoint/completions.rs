@@ -1,0 +1,72 @@
+//! For a caller that starts many requests and waits for none of them: which ones have become complete, what can be sent
+//! without one, and the end of an endpoint that has no job to leave.
+
+use super::Endpoint;
+use super::sending::SendEnvelope;
+use crate::error::BoxedError;
+use crate::site::Caller;
+use carrousel_rank::{Handle, Status};
+use carrousel_system::{SYSTEM, System};
+use std::time::Duration;
+
+impl Endpoint {
+    /// From now on requests that become complete are listed, see [`Endpoint::next_completed`].
+    pub fn list_completed(&mut self) {
+        self.driver.resources.completed.listed = true;
+    }
+
+    /// The request that was the next to become complete, if they are [listed](Endpoint::list_completed). It may have ended
+    /// since then: [`Endpoint::is_open`] says that.
+    #[inline]
+    pub fn next_completed(&mut self) -> Option<Handle> {
+        self.driver.resources.completed.requests.pop_front()
+    }
+
+    /// Ends a request if it is complete, as [`Endpoint::finish`]: with how it ended, and the error if it failed. The first
+    /// says whose message it was of which a part is missing, too.
+    #[inline]
+    pub fn end(&mut self, request: Handle) -> Option<(Status, Option<BoxedError>)> {
+        let status = *self.driver.rank.status(request).ok()??;
+        if self.is_zcopy_in_flight(self.pending.key(request)) {
+            return None;
+        }
+        let error = status.failure.and_then(|_| self.failed(status).err());
+        self.driver.release(request);
+        self.driver.resources.registry.release(self.pending.end(request));
+        Some((status, error))
+    }
+
+    /// Lets messages move, and checks once a period whether peers live, as tests and probes do.
+    #[inline]
+    pub fn progress(&mut self) {
+        self.poll_unblocked(None);
+    }
+
+    /// Sends bytes that may be changed when this returns. False if they cannot be sent at once, as they are too many, or
+    /// too many of that peer's wait for a receive: then nothing has been done.
+    ///
+    /// # Errors
+    /// If there is no such peer, or it is lost.
+    #[inline]
+    pub fn send_now(
+        &mut self,
+        bytes: &[u8],
+        caller: Caller<'_>,
+        envelope: SendEnvelope,
+    ) -> Result<bool, BoxedError> {
+        match envelope.data {
+            None => self.send_eagerly(bytes, caller, envelope.to, envelope.tag),
+            Some(_) => self.send_eagerly_with_data(bytes, caller, envelope),
+        }
+    }
+
+    /// Ends an [open](Endpoint::open) endpoint: its peers do not see it as lost. What it has sent arrives first, if the
+    /// peers take it within this time. Requests that are not complete never will be.
+    pub fn close(mut self, at_most: Duration) {
+        let until = SYSTEM.now() + at_most;
+        while self.has_undelivered() && SYSTEM.now() < until {
+            self.poll();
+        }
+        self.node.finish();
+    }
+}
