@@ -57,6 +57,10 @@ const ALLOWED: [(&str, &[&str]); 32] = [
         ],
     ),
     (
+        "carrousel-ofi",
+        &["carrousel-engine", "carrousel-options", "carrousel-rank", "carrousel-transport-shm"],
+    ),
+    (
         "carrousel-transport-sim",
         &[
             "carrousel-scenario",
@@ -281,7 +285,7 @@ fn drivers_have_no_hooks_of_the_checker() {
         assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
         String::from_utf8_lossy(&tree.stdout).contains("carrousel-rank feature \"checker\"")
     };
-    for package in ["carrousel", "carrousel-engine", "carrousel-transport-sim"] {
+    for package in ["carrousel", "carrousel-engine", "carrousel-ofi", "carrousel-transport-sim"] {
         assert!(!has_hooks(package), "{package} has the hooks of the checker");
     }
     assert!(has_hooks("carrousel-verify"), "it is found where it is");

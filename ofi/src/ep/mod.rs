@@ -1,0 +1,435 @@
+//! Endpoints (fi_endpoint(3)).
+
+#![allow(unsafe_code, reason = "the border to libfabric")]
+
+mod atomic;
+mod collective;
+mod msg;
+mod rma;
+mod tagged;
+
+use crate::av::{AvObject, give_address};
+use crate::bindings as b;
+use crate::cntr::CntrObject;
+use crate::cq::CqObject;
+use crate::domain::{DomainObject, Part};
+use crate::fabric::no_ops_open;
+use crate::fi::{self, Errno, Returned};
+use crate::info::inject_bytes;
+use crate::object::{Object, head, table};
+use crate::settings;
+use crate::state::{Av, Counted, Ep, EpOptions, Shared, Table};
+use std::ffi::{c_int, c_void};
+
+/// An endpoint that a host holds.
+pub(crate) type EpObject = Object<b::fid_ep, Part>;
+
+pub(crate) unsafe extern "C" fn open(
+    domain: *mut b::fid_domain,
+    info: *mut b::fi_info,
+    ep: *mut *mut b::fid_ep,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the host passes a domain, what `getinfo` has offered, and a place for the answer.
+    unsafe {
+        let Some(info) = info.as_ref() else { return Errno::INVALID.code() };
+        if info.ep_attr.as_ref().is_some_and(|attr| !matches!(attr.type_, b::FI_EP_RDM | b::FI_EP_UNSPEC)) {
+            return Errno::INVALID.code();
+        }
+        let threshold = match settings::read() {
+            Ok(settings) => settings.protocol().eager_threshold,
+            Err(error) => return error.code(),
+        };
+        let options = EpOptions {
+            caps: info.caps,
+            transmit_flags: info.tx_attr.as_ref().map_or(0, |attr| attr.op_flags),
+            receive_flags: info.rx_attr.as_ref().map_or(0, |attr| attr.op_flags),
+            inject_bytes: inject_bytes(threshold),
+        };
+        let engine = match settings::open() {
+            Ok(engine) => engine,
+            Err(error) => return error.code(),
+        };
+        let domain = DomainObject::of(domain).own.clone();
+        let at = domain.state.with(|state| state.eps.insert(Ep::new(engine, options)));
+        let fid = b::fid_ep {
+            fid: head(b::FI_CLASS_EP, context, &OPS),
+            ops: table(&EP_OPS),
+            cm: table(&CM_OPS),
+            msg: table(&msg::OPS),
+            rma: table(&rma::OPS),
+            tagged: table(&tagged::OPS),
+            atomic: table(&atomic::OPS),
+            collective: table(&collective::OPS),
+        };
+        *ep = EpObject::give(fid, Part { domain, at });
+    }
+    0
+}
+
+pub(crate) unsafe extern "C" fn open2(
+    domain: *mut b::fid_domain,
+    info: *mut b::fi_info,
+    ep: *mut *mut b::fid_ep,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if flags != 0 {
+        return Errno::NOT_SUPPORTED.code();
+    }
+    // SAFETY: as the host's promises of this call.
+    unsafe { open(domain, info, ep, context) }
+}
+
+static OPS: b::fi_ops = b::fi_ops {
+    size: size_of::<b::fi_ops>(),
+    close: Some(close),
+    bind: Some(bind),
+    control: Some(control),
+    ops_open: Some(no_ops_open),
+    tostr: None,
+    ops_set: None,
+};
+
+static EP_OPS: b::fi_ops_ep = b::fi_ops_ep {
+    size: size_of::<b::fi_ops_ep>(),
+    cancel: Some(cancel),
+    getopt: Some(getopt),
+    setopt: Some(setopt),
+    tx_ctx: Some(tx_ctx),
+    rx_ctx: Some(rx_ctx),
+    rx_size_left: Some(size_left),
+    tx_size_left: Some(size_left),
+};
+
+static CM_OPS: b::fi_ops_cm = b::fi_ops_cm {
+    size: size_of::<b::fi_ops_cm>(),
+    setname: Some(setname),
+    getname: Some(getname),
+    getpeer: Some(getpeer),
+    connect: Some(connect),
+    listen: Some(listen),
+    accept: Some(accept),
+    reject: Some(reject),
+    shutdown: Some(shutdown),
+    join: Some(join),
+};
+
+/// Makes a call on an endpoint.
+///
+/// # Safety
+/// The host has opened the endpoint.
+#[inline]
+unsafe fn with<T, R>(
+    ep: *mut T,
+    act: impl FnOnce(&mut Ep, &Table<Av>, &mut Shared) -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    // SAFETY: as the caller promises.
+    let part = unsafe { &EpObject::of(ep).own };
+    part.with(|state, at| {
+        let (ep, avs, shared) = state.ep(at)?;
+        act(ep, avs, shared)
+    })
+}
+
+/// What a call returns that starts an operation. One that has to be made again lets messages move first.
+///
+/// # Safety
+/// As [`with`].
+#[inline]
+unsafe fn start(
+    ep: *mut b::fid_ep,
+    act: impl FnOnce(&mut Ep, &Table<Av>, &mut Shared) -> Result<(), Errno>,
+) -> isize {
+    // SAFETY: as the caller promises.
+    let result = unsafe { with(ep, act) };
+    if result == Err(Errno::AGAIN) {
+        // SAFETY: as before.
+        unsafe { &EpObject::of(ep).own }.with(|state, at| state.progress(at));
+    }
+    result.returned() as isize
+}
+
+unsafe extern "C" fn close(fid: *mut b::fid) -> c_int {
+    // SAFETY: the host passes an endpoint that it has opened.
+    let part = unsafe { EpObject::take(fid) };
+    part.own.with(|state, at| {
+        let Some(ep) = state.eps.remove(at) else { return };
+        if let Some(av) = ep.av.and_then(|av| state.avs.get_mut(av)) {
+            av.users -= 1;
+        }
+        for cq in [ep.transmit.cq, ep.receive.cq].into_iter().flatten() {
+            if let Some(cq) = state.shared.cqs.get_mut(cq) {
+                cq.users -= 1;
+            }
+        }
+        for cntr in ep.cntrs.into_iter().flatten() {
+            if let Some(cntr) = state.shared.cntrs.get_mut(cntr) {
+                cntr.users -= 1;
+            }
+        }
+        ep.close();
+    });
+    0
+}
+
+unsafe extern "C" fn bind(fid: *mut b::fid, bound: *mut b::fid, flags: u64) -> c_int {
+    // SAFETY: the host passes an endpoint and another object that it has opened.
+    unsafe {
+        let own = &EpObject::of(fid).own;
+        let same = |part: &Part| std::sync::Arc::ptr_eq(&part.domain, &own.domain);
+        let result = match (*bound).fclass as u32 {
+            b::FI_CLASS_EQ => Ok(()),
+            b::FI_CLASS_AV if same(&AvObject::of(bound).own) => bind_av(own, AvObject::of(bound).own.at),
+            b::FI_CLASS_CQ if same(&CqObject::of(bound).own) => {
+                bind_cq(own, CqObject::of(bound).own.at, flags)
+            }
+            b::FI_CLASS_CNTR if same(&CntrObject::of(bound).own) => {
+                bind_cntr(own, CntrObject::of(bound).own.at, flags)
+            }
+            _ => Err(Errno::INVALID),
+        };
+        result.returned()
+    }
+}
+
+fn bind_av(own: &Part, av: usize) -> Result<(), Errno> {
+    own.with(|state, at| {
+        let ep = state.eps.get_mut(at).ok_or(Errno::INVALID)?;
+        let av_of = state.avs.get_mut(av).ok_or(Errno::INVALID)?;
+        if ep.av.is_some() || ep.enabled {
+            return Err(Errno::INVALID);
+        }
+        ep.av = Some(av);
+        av_of.users += 1;
+        Ok(())
+    })
+}
+
+fn bind_cq(own: &Part, cq: usize, flags: u64) -> Result<(), Errno> {
+    if flags & !(fi::SEND | fi::RECV | fi::SELECTIVE_COMPLETION) != 0 || flags & (fi::SEND | fi::RECV) == 0 {
+        return Err(Errno::FLAGS);
+    }
+    own.with(|state, at| {
+        let ep = state.eps.get_mut(at).ok_or(Errno::INVALID)?;
+        let queue = state.shared.cqs.get_mut(cq).ok_or(Errno::INVALID)?;
+        let bindings = [(fi::SEND, &mut ep.transmit), (fi::RECV, &mut ep.receive)];
+        for (_, binding) in bindings.into_iter().filter(|(flag, _)| flags & flag != 0) {
+            if ep.enabled || binding.cq.is_some() {
+                return Err(Errno::INVALID);
+            }
+            binding.cq = Some(cq);
+            binding.selective = flags & fi::SELECTIVE_COMPLETION != 0;
+            queue.users += 1;
+        }
+        Ok(())
+    })
+}
+
+fn bind_cntr(own: &Part, cntr: usize, flags: u64) -> Result<(), Errno> {
+    const COUNTED: [(u64, Counted); 6] = [
+        (fi::SEND, Counted::Send),
+        (fi::RECV, Counted::Recv),
+        (fi::READ, Counted::Read),
+        (fi::WRITE, Counted::Write),
+        (fi::REMOTE_READ, Counted::RemoteRead),
+        (fi::REMOTE_WRITE, Counted::RemoteWrite),
+    ];
+    if flags == 0 || flags & !COUNTED.iter().fold(0, |all, (flag, _)| all | flag) != 0 {
+        return Err(Errno::FLAGS);
+    }
+    own.with(|state, at| {
+        let ep = state.eps.get_mut(at).ok_or(Errno::INVALID)?;
+        let counter = state.shared.cntrs.get_mut(cntr).ok_or(Errno::INVALID)?;
+        for (_, counted) in COUNTED.into_iter().filter(|(flag, _)| flags & flag != 0) {
+            if ep.cntrs[counted as usize].is_some() {
+                return Err(Errno::INVALID);
+            }
+            ep.cntrs[counted as usize] = Some(cntr);
+            counter.users += 1;
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn control(fid: *mut b::fid, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: the host passes an endpoint, and what the command takes.
+    unsafe {
+        let result = match command as u32 {
+            b::FI_ENABLE => with(fid, |ep, _, _| ep.enable()),
+            b::FI_GETOPSFLAG | b::FI_SETOPSFLAG => {
+                let flags = &mut *argument.cast::<u64>();
+                let sets = command as u32 == b::FI_SETOPSFLAG;
+                with(fid, |ep, _, _| {
+                    // fi_endpoint(3): the flag says of which queue.
+                    let queue = match *flags & (fi::SEND | fi::RECV) {
+                        fi::SEND => &mut ep.transmit,
+                        fi::RECV => &mut ep.receive,
+                        _ => return Err(Errno::FLAGS),
+                    };
+                    if sets {
+                        queue.flags = *flags & !(fi::SEND | fi::RECV);
+                    } else {
+                        *flags = queue.flags;
+                    }
+                    Ok(())
+                })
+            }
+            _ => Err(Errno::NOT_SUPPORTED),
+        };
+        result.returned()
+    }
+}
+
+unsafe extern "C" fn cancel(fid: *mut b::fid, context: *mut c_void) -> isize {
+    // SAFETY: the host passes an endpoint.
+    unsafe { with(fid, |ep, avs, shared| ep.cancel(context.addr(), avs, shared)) }.returned() as isize
+}
+
+unsafe extern "C" fn getopt(
+    fid: *mut b::fid,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len: *mut usize,
+) -> c_int {
+    if level as u32 != b::FI_OPT_ENDPOINT || name as u32 != b::FI_OPT_MIN_MULTI_RECV {
+        return Errno::NO_OPTION.code();
+    }
+    // SAFETY: the host passes an endpoint, and room of `*len` bytes.
+    unsafe {
+        if *len < size_of::<usize>() {
+            *len = size_of::<usize>();
+            return Errno::TOO_SMALL.code();
+        }
+        *len = size_of::<usize>();
+        with(fid, |ep, _, _| {
+            *value.cast::<usize>() = ep.least_room();
+            Ok(())
+        })
+        .returned()
+    }
+}
+
+unsafe extern "C" fn setopt(
+    fid: *mut b::fid,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    len: usize,
+) -> c_int {
+    if level as u32 != b::FI_OPT_ENDPOINT || name as u32 != b::FI_OPT_MIN_MULTI_RECV {
+        return Errno::NO_OPTION.code();
+    }
+    if len != size_of::<usize>() {
+        return Errno::INVALID.code();
+    }
+    // SAFETY: the host passes an endpoint, and a value of `len` bytes.
+    unsafe {
+        let bytes = *value.cast::<usize>();
+        with(fid, |ep, _, _| {
+            ep.set_least_room(bytes);
+            Ok(())
+        })
+        .returned()
+    }
+}
+
+unsafe extern "C" fn tx_ctx(
+    _: *mut b::fid_ep,
+    _: c_int,
+    _: *mut b::fi_tx_attr,
+    _: *mut *mut b::fid_ep,
+    _: *mut c_void,
+) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+unsafe extern "C" fn rx_ctx(
+    _: *mut b::fid_ep,
+    _: c_int,
+    _: *mut b::fi_rx_attr,
+    _: *mut *mut b::fid_ep,
+    _: *mut c_void,
+) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+unsafe extern "C" fn size_left(_: *mut b::fid_ep) -> isize {
+    Errno::NOT_SUPPORTED.code() as isize
+}
+
+unsafe extern "C" fn setname(_: *mut b::fid, _: *mut c_void, _: usize) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+unsafe extern "C" fn getname(fid: *mut b::fid, address: *mut c_void, len: *mut usize) -> c_int {
+    // SAFETY: the host passes an endpoint, and room of `*len` bytes.
+    unsafe {
+        match with(fid, |ep, _, _| ep.name()) {
+            Ok(bytes) if give_address(&bytes, address, len) => 0,
+            Ok(_) => Errno::TOO_SMALL.code(),
+            Err(error) => error.code(),
+        }
+    }
+}
+
+unsafe extern "C" fn getpeer(_: *mut b::fid_ep, _: *mut c_void, _: *mut usize) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+unsafe extern "C" fn connect(_: *mut b::fid_ep, _: *const c_void, _: *const c_void, _: usize) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+unsafe extern "C" fn listen(_: *mut b::fid_pep) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+unsafe extern "C" fn accept(_: *mut b::fid_ep, _: *const c_void, _: usize) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+unsafe extern "C" fn reject(_: *mut b::fid_pep, _: *mut b::fid, _: *const c_void, _: usize) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+unsafe extern "C" fn shutdown(_: *mut b::fid_ep, _: u64) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+unsafe extern "C" fn join(
+    _: *mut b::fid_ep,
+    _: *const c_void,
+    _: u64,
+    _: *mut *mut b::fid_mc,
+    _: *mut c_void,
+) -> c_int {
+    Errno::NOT_SUPPORTED.code()
+}
+
+/// The flags of operations that start something.
+const TRANSMIT_FLAGS: u64 = fi::COMPLETION
+    | fi::INJECT
+    | fi::INJECT_COMPLETE
+    | fi::TRANSMIT_COMPLETE
+    | fi::DELIVERY_COMPLETE
+    | fi::MATCH_COMPLETE
+    | fi::REMOTE_CQ_DATA
+    | fi::FENCE
+    | fi::MORE;
+
+/// The only buffer of a list; an empty list is an empty buffer.
+///
+/// # Safety
+/// The list has `count` elements.
+#[inline]
+unsafe fn one(iov: *const b::iovec, count: usize) -> Result<(*mut c_void, usize), Errno> {
+    match count {
+        0 => Ok((std::ptr::null_mut(), 0)),
+        // SAFETY: as the caller promises.
+        1 if !iov.is_null() => Ok(unsafe { ((*iov).iov_base, (*iov).iov_len) }),
+        1 => Ok((std::ptr::null_mut(), 0)),
+        _ => Err(Errno::INVALID),
+    }
+}

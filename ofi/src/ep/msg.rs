@@ -1,0 +1,191 @@
+//! Messages without tags (fi_msg(3)).
+
+use super::start;
+use crate::bindings as b;
+use crate::fi::{self, Errno};
+use crate::state::{Incoming, Operation, Outgoing};
+use std::ffi::c_void;
+
+pub(super) static OPS: b::fi_ops_msg = b::fi_ops_msg {
+    size: size_of::<b::fi_ops_msg>(),
+    recv: Some(recv),
+    recvv: Some(recvv),
+    recvmsg: Some(recvmsg),
+    send: Some(send),
+    sendv: Some(sendv),
+    sendmsg: Some(sendmsg),
+    inject: Some(inject),
+    senddata: Some(senddata),
+    injectdata: Some(injectdata),
+};
+
+/// # Safety
+/// As the host's promises of the call: the buffer is the library's until the completion.
+#[inline]
+unsafe fn receive(ep: *mut b::fid_ep, receive: Incoming, flags: Option<u64>) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe {
+        start(ep, |ep, avs, shared| {
+            let flags = flags.unwrap_or(ep.receive.flags);
+            ep.receive(&Incoming { flags, ..receive }, avs, shared)
+        })
+    }
+}
+
+/// # Safety
+/// As the host's promises of the call: nobody writes to the buffer until the completion.
+#[inline]
+unsafe fn transmit(ep: *mut b::fid_ep, message: Outgoing, flags: Option<u64>) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe {
+        start(ep, |ep, avs, shared| {
+            let flags = flags.unwrap_or(ep.transmit.flags);
+            ep.send(&Outgoing { flags, ..message }, avs, shared)
+        })
+    }
+}
+
+unsafe extern "C" fn recv(
+    ep: *mut b::fid_ep,
+    buffer: *mut c_void,
+    len: usize,
+    _: *mut c_void,
+    from: b::fi_addr_t,
+    context: *mut c_void,
+) -> isize {
+    let (of, buffer, context) = (Operation::Message, buffer.cast(), context.addr());
+    let incoming = Incoming { of, buffer, len, from, tag: 0, ignore: 0, context, flags: 0 };
+    // SAFETY: as the host's promises of this call.
+    unsafe { receive(ep, incoming, None) }
+}
+
+unsafe extern "C" fn recvv(
+    ep: *mut b::fid_ep,
+    iov: *const b::iovec,
+    desc: *mut *mut c_void,
+    count: usize,
+    from: b::fi_addr_t,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: as the host's promises of this call.
+    unsafe {
+        match super::one(iov, count) {
+            Ok((buffer, len)) => recv(ep, buffer, len, first(desc), from, context),
+            Err(error) => error.code() as isize,
+        }
+    }
+}
+
+/// Descriptors of memory are not used.
+fn first(_: *mut *mut c_void) -> *mut c_void {
+    std::ptr::null_mut()
+}
+
+unsafe extern "C" fn recvmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg, flags: u64) -> isize {
+    const KNOWN: u64 = fi::COMPLETION | fi::MULTI_RECV | fi::MORE;
+    if flags & !KNOWN != 0 {
+        return Errno::FLAGS.code() as isize;
+    }
+    // SAFETY: as the host's promises of this call.
+    unsafe {
+        let msg = &*msg;
+        let (buffer, len) = match super::one(msg.msg_iov, msg.iov_count) {
+            Ok(one) => one,
+            Err(error) => return error.code() as isize,
+        };
+        let (of, buffer, context) = (Operation::Message, buffer.cast(), msg.context.addr());
+        let from = msg.addr;
+        let incoming = Incoming { of, buffer, len, from, tag: 0, ignore: 0, context, flags: 0 };
+        receive(ep, incoming, Some(flags))
+    }
+}
+
+/// A message whose flags are filled in later.
+fn outgoing(buffer: *const c_void, len: usize, to: u64, context: *mut c_void) -> Outgoing {
+    let (of, buffer, context) = (Operation::Message, buffer.cast(), context.addr());
+    Outgoing { of, buffer, len, to, tag: 0, data: None, context, flags: 0, silent: false }
+}
+
+unsafe extern "C" fn send(
+    ep: *mut b::fid_ep,
+    buffer: *const c_void,
+    len: usize,
+    _: *mut c_void,
+    to: b::fi_addr_t,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: as the host's promises of this call.
+    unsafe { transmit(ep, outgoing(buffer, len, to, context), None) }
+}
+
+unsafe extern "C" fn sendv(
+    ep: *mut b::fid_ep,
+    iov: *const b::iovec,
+    desc: *mut *mut c_void,
+    count: usize,
+    to: b::fi_addr_t,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: as the host's promises of this call.
+    unsafe {
+        match super::one(iov, count) {
+            Ok((buffer, len)) => send(ep, buffer, len, first(desc), to, context),
+            Err(error) => error.code() as isize,
+        }
+    }
+}
+
+unsafe extern "C" fn sendmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg, flags: u64) -> isize {
+    if flags & !super::TRANSMIT_FLAGS != 0 {
+        return Errno::FLAGS.code() as isize;
+    }
+    // SAFETY: as the host's promises of this call.
+    unsafe {
+        let msg = &*msg;
+        let (buffer, len) = match super::one(msg.msg_iov, msg.iov_count) {
+            Ok(one) => one,
+            Err(error) => return error.code() as isize,
+        };
+        let data = (flags & fi::REMOTE_CQ_DATA != 0).then_some(msg.data);
+        let message = outgoing(buffer, len, msg.addr, msg.context);
+        transmit(ep, Outgoing { data, ..message }, Some(flags))
+    }
+}
+
+unsafe extern "C" fn inject(
+    ep: *mut b::fid_ep,
+    buffer: *const c_void,
+    len: usize,
+    to: b::fi_addr_t,
+) -> isize {
+    let message = Outgoing { silent: true, ..outgoing(buffer, len, to, std::ptr::null_mut()) };
+    // SAFETY: as the host's promises of this call.
+    unsafe { transmit(ep, message, Some(fi::INJECT)) }
+}
+
+unsafe extern "C" fn senddata(
+    ep: *mut b::fid_ep,
+    buffer: *const c_void,
+    len: usize,
+    _: *mut c_void,
+    data: u64,
+    to: b::fi_addr_t,
+    context: *mut c_void,
+) -> isize {
+    let message = Outgoing { data: Some(data), ..outgoing(buffer, len, to, context) };
+    // SAFETY: as the host's promises of this call.
+    unsafe { transmit(ep, message, None) }
+}
+
+unsafe extern "C" fn injectdata(
+    ep: *mut b::fid_ep,
+    buffer: *const c_void,
+    len: usize,
+    data: u64,
+    to: b::fi_addr_t,
+) -> isize {
+    let message = outgoing(buffer, len, to, std::ptr::null_mut());
+    let message = Outgoing { data: Some(data), silent: true, ..message };
+    // SAFETY: as the host's promises of this call.
+    unsafe { transmit(ep, message, Some(fi::INJECT)) }
+}

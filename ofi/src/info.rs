@@ -1,0 +1,357 @@
+//! What the provider offers (fi_getinfo(3)), and which hints it cannot satisfy.
+
+#![allow(unsafe_code, reason = "reads and makes structures of libfabric's")]
+
+use crate::bindings as b;
+use crate::fi::{self, Errno, version};
+use crate::state::ADDRESS_BYTES;
+use std::ffi::{CStr, c_char};
+
+/// The name of the provider, of its fabric and of its domain.
+pub(crate) const NAME: &CStr = c"carrousel";
+/// The least version of the interface that a host may ask for.
+pub(crate) const VERSION_MIN: u32 = version(1, 5);
+/// The version of the interface that the provider is made for.
+pub(crate) const VERSION: u32 = version(2, 5);
+
+/// Numbers of a provider's own have this bit (`FI_PROV_SPECIFIC`).
+const OWN: u32 = 1 << 31;
+/// The number of our addresses' format: text, filled up with zeros.
+const ADDRESS_FORMAT: u32 = OWN | 0xca;
+/// The number of our protocol.
+const PROTOCOL: u32 = OWN | 0xca;
+
+/// What an endpoint can start.
+const TRANSMIT_CAPS: u64 = fi::SEND | fi::READ | fi::WRITE;
+/// What others can start at an endpoint.
+const RECEIVE_CAPS: u64 = fi::RECV | fi::REMOTE_READ | fi::REMOTE_WRITE;
+/// The interfaces.
+const PRIMARY: u64 = fi::MSG | fi::TAGGED | fi::RMA | fi::ATOMIC;
+/// What a receiver can have beside.
+const RECEIVE_EXTRA: u64 = fi::MULTI_RECV
+    | fi::DIRECTED_RECV
+    | fi::TAGGED_DIRECTED_RECV
+    | fi::SOURCE
+    | fi::RMA_EVENT
+    | fi::REMOTE_CQ_DATA;
+/// Which peers there can be.
+const WHERE: u64 = fi::LOCAL_COMM | fi::REMOTE_COMM;
+const CAPS: u64 = PRIMARY | TRANSMIT_CAPS | RECEIVE_CAPS | RECEIVE_EXTRA | WHERE;
+/// The flags of operations that start something.
+const TRANSMIT_FLAGS: u64 = fi::COMPLETION
+    | fi::INJECT
+    | fi::INJECT_COMPLETE
+    | fi::TRANSMIT_COMPLETE
+    | fi::DELIVERY_COMPLETE
+    | fi::MATCH_COMPLETE
+    | fi::FENCE
+    | fi::MORE
+    | fi::REMOTE_CQ_DATA;
+/// The flags of receives.
+const RECEIVE_FLAGS: u64 = fi::COMPLETION | fi::MULTI_RECV | fi::MORE;
+/// Messages overtake none of the same pair; one-sided operations of a pair are carried out in the order of their calls, as
+/// far as their data fits a packet (`max_order_*_size`).
+const ORDER: u64 = fi::ORDER_SAS
+    | fi::ORDER_RAR
+    | fi::ORDER_RAW
+    | fi::ORDER_WAR
+    | fi::ORDER_WAW
+    | fi::ORDER_RMA_RAR
+    | fi::ORDER_RMA_RAW
+    | fi::ORDER_RMA_WAR
+    | fi::ORDER_RMA_WAW
+    | fi::ORDER_ATOMIC_RAR
+    | fi::ORDER_ATOMIC_RAW
+    | fi::ORDER_ATOMIC_WAR
+    | fi::ORDER_ATOMIC_WAW;
+/// The ways of registering memory that a host may use: peers name places by address or offset, keys are the host's or ours.
+const MR_MODE: i32 = (b::FI_MR_VIRT_ADDR | b::FI_MR_PROV_KEY) as i32;
+/// That of hosts before 1.5, and of those that use the old word: addresses, and keys of ours.
+const MR_BASIC: i32 = 1;
+/// The largest message.
+const MESSAGE_BYTES: usize = isize::MAX as usize;
+/// How many of anything; there is no table that would be full.
+const MANY: usize = 1 << 16;
+
+/// The bytes of a message that can be sent by a copy, if this many are sent eagerly.
+pub(crate) fn inject_bytes(eager_threshold: u64) -> usize {
+    (eager_threshold as usize).min(crate::state::PAYLOAD_BYTES)
+}
+
+/// A hint that cannot be satisfied.
+type Checked = Result<(), Errno>;
+
+fn check(satisfied: bool) -> Checked {
+    if satisfied { Ok(()) } else { Err(Errno::NO_DATA) }
+}
+
+/// The bits of `wanted` that are not among `offered`.
+fn beyond(wanted: u64, offered: u64) -> bool {
+    wanted & !offered != 0
+}
+
+/// A structure that hints may have.
+///
+/// # Safety
+/// The pointer is null, or of such a structure, of which all that is read is there.
+unsafe fn given<'a, T>(pointer: *const T) -> Option<&'a T> {
+    // SAFETY: as the caller promises.
+    unsafe { pointer.as_ref() }
+}
+
+/// Whether a name is ours, or none.
+///
+/// # Safety
+/// The pointer is null, or of a string.
+unsafe fn is_ours(name: *const c_char) -> bool {
+    // SAFETY: as the caller promises.
+    name.is_null() || unsafe { CStr::from_ptr(name) } == NAME
+}
+
+/// Checks hints: the fields that all versions have since [`VERSION_MIN`].
+///
+/// # Safety
+/// The hints are a structure of libfabric's of such a version.
+unsafe fn check_hints(hints: &b::fi_info, inject_bytes: usize) -> Checked {
+    check(!beyond(hints.caps, CAPS))?;
+    check(matches!(hints.addr_format, b::FI_FORMAT_UNSPEC | ADDRESS_FORMAT))?;
+    check(hints.src_addr.is_null() || hints.src_addrlen == ADDRESS_BYTES)?;
+    check(hints.dest_addr.is_null() || hints.dest_addrlen == ADDRESS_BYTES)?;
+    // SAFETY: as the caller promises, for all of these.
+    unsafe {
+        if let Some(transmit) = given(hints.tx_attr) {
+            check(!beyond(transmit.caps, PRIMARY | TRANSMIT_CAPS | RECEIVE_EXTRA | WHERE))?;
+            check(!beyond(transmit.op_flags, TRANSMIT_FLAGS))?;
+            check(!beyond(transmit.msg_order, ORDER) && transmit.comp_order == 0)?;
+            check(transmit.inject_size <= inject_bytes && transmit.size <= MANY)?;
+            check(transmit.iov_limit <= 1 && transmit.rma_iov_limit <= 1)?;
+        }
+        if let Some(receive) = given(hints.rx_attr) {
+            check(!beyond(receive.caps, PRIMARY | RECEIVE_CAPS | RECEIVE_EXTRA | WHERE))?;
+            check(!beyond(receive.op_flags, RECEIVE_FLAGS))?;
+            check(!beyond(receive.msg_order, ORDER) && receive.comp_order == 0)?;
+            check(receive.total_buffered_recv == 0 && receive.size <= MANY && receive.iov_limit <= 1)?;
+        }
+        if let Some(endpoint) = given(hints.ep_attr) {
+            check(matches!(endpoint.type_, b::FI_EP_UNSPEC | b::FI_EP_RDM))?;
+            check(matches!(endpoint.protocol, b::FI_PROTO_UNSPEC | PROTOCOL))?;
+            check(endpoint.max_msg_size <= MESSAGE_BYTES && endpoint.msg_prefix_size == 0)?;
+            let orders =
+                [endpoint.max_order_raw_size, endpoint.max_order_war_size, endpoint.max_order_waw_size];
+            check(orders.into_iter().all(|size| size <= crate::state::PAYLOAD_BYTES))?;
+            check(endpoint.tx_ctx_cnt <= 1 && endpoint.rx_ctx_cnt <= 1 && endpoint.auth_key_size == 0)?;
+        }
+        if let Some(domain) = given(hints.domain_attr) {
+            check(is_ours(domain.name))?;
+            check(!matches!(domain.control_progress, b::FI_PROGRESS_AUTO))?;
+            check(!matches!(domain.__bindgen_anon_1.data_progress, b::FI_PROGRESS_AUTO))?;
+            check(domain.mr_key_size <= size_of::<u64>() && domain.cq_data_size <= size_of::<u64>())?;
+            check(!beyond(domain.caps, WHERE) && domain.auth_key_size == 0)?;
+            let counts = [domain.cq_cnt, domain.ep_cnt, domain.tx_ctx_cnt, domain.rx_ctx_cnt];
+            check(counts.into_iter().all(|count| count <= MANY))?;
+            check(domain.max_ep_tx_ctx <= 1 && domain.max_ep_rx_ctx <= 1)?;
+            check(domain.max_ep_stx_ctx == 0 && domain.max_ep_srx_ctx == 0)?;
+            check(domain.mr_iov_limit <= 1)?;
+        }
+        if let Some(fabric) = given(hints.fabric_attr) {
+            check(is_ours(fabric.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The capabilities for a host that wants these; all, for one that says nothing.
+fn granted(wanted: u64) -> u64 {
+    if wanted == 0 {
+        return CAPS;
+    }
+    // Which directions a host needs it may leave open.
+    let mut caps = wanted | WHERE;
+    if caps & (fi::MSG | fi::TAGGED) != 0 && caps & (fi::SEND | fi::RECV) == 0 {
+        caps |= fi::SEND | fi::RECV;
+    }
+    let one_sided = fi::READ | fi::WRITE | fi::REMOTE_READ | fi::REMOTE_WRITE;
+    if caps & (fi::RMA | fi::ATOMIC) != 0 && caps & one_sided == 0 {
+        caps |= one_sided;
+    }
+    caps
+}
+
+/// The way of registering memory for a host that takes any of `wanted`.
+fn mr_mode(wanted: Option<i32>) -> i32 {
+    match wanted {
+        Some(MR_BASIC) => MR_BASIC,
+        Some(wanted) => wanted & MR_MODE,
+        None => MR_MODE,
+    }
+}
+
+/// Memory for a structure, which the host frees as its own (`fi_freeinfo`). Zeros follow it: a later version of libfabric,
+/// whose structures have grown, copies more.
+///
+/// # Safety
+/// Zeros are a value of the type.
+unsafe fn zeroed<T>() -> Result<*mut T, Errno> {
+    const SPARE: usize = 256;
+    // SAFETY: any size is allowed.
+    let memory = unsafe { libc::calloc(1, size_of::<T>() + SPARE) };
+    if memory.is_null() { Err(Errno::NO_MEMORY) } else { Ok(memory.cast()) }
+}
+
+/// A copy of bytes that the host frees.
+///
+/// # Safety
+/// The bytes are valid.
+unsafe fn copied<T>(from: *const T, bytes: usize) -> *mut T {
+    // SAFETY: any size is allowed; the copy is as long as what it is of.
+    unsafe {
+        let memory = libc::malloc(bytes);
+        if !memory.is_null() {
+            libc::memcpy(memory, from.cast(), bytes);
+        }
+        memory.cast()
+    }
+}
+
+/// fi_getinfo(3).
+pub(crate) unsafe extern "C" fn getinfo(
+    asked: u32,
+    node: *const c_char,
+    service: *const c_char,
+    _flags: u64,
+    hints: *const b::fi_info,
+    info: *mut *mut b::fi_info,
+) -> i32 {
+    if asked < VERSION_MIN {
+        return Errno::NOT_SUPPORTED.code();
+    }
+    // Names of hosts are not addresses of hosts of endpoints.
+    if !node.is_null() || !service.is_null() {
+        return Errno::NO_DATA.code();
+    }
+    let settings = match crate::settings::read() {
+        Ok(settings) => settings,
+        Err(error) => return error.code(),
+    };
+    let inject_bytes = inject_bytes(settings.protocol().eager_threshold);
+    // SAFETY: libfabric passes hints of the host's version, or none, and a place for the answer.
+    unsafe {
+        let hints = given(hints);
+        if let Some(hints) = hints
+            && let Err(error) = check_hints(hints, inject_bytes)
+        {
+            return error.code();
+        }
+        match offer(hints, inject_bytes) {
+            Ok(offered) => {
+                *info = offered;
+                0
+            }
+            Err(error) => error.code(),
+        }
+    }
+}
+
+/// What is offered to a host with these hints, which can be satisfied.
+///
+/// # Safety
+/// As [`check_hints`].
+unsafe fn offer(hints: Option<&b::fi_info>, inject_bytes: usize) -> Result<*mut b::fi_info, Errno> {
+    // SAFETY: zeros are a value of all of these; hints are as the caller promises. If memory ends in between, what was
+    // allocated is not freed: the process is about to end.
+    unsafe {
+        let info: *mut b::fi_info = zeroed()?;
+        let caps = granted(hints.map_or(0, |hints| hints.caps));
+        let transmit: *mut b::fi_tx_attr = zeroed()?;
+        let receive: *mut b::fi_rx_attr = zeroed()?;
+        let endpoint: *mut b::fi_ep_attr = zeroed()?;
+        let domain: *mut b::fi_domain_attr = zeroed()?;
+        let fabric: *mut b::fi_fabric_attr = zeroed()?;
+        let wanted_transmit = hints.and_then(|hints| given(hints.tx_attr));
+        let wanted_receive = hints.and_then(|hints| given(hints.rx_attr));
+        let wanted_endpoint = hints.and_then(|hints| given(hints.ep_attr));
+        let wanted_domain = hints.and_then(|hints| given(hints.domain_attr));
+        {
+            let transmit = &mut *transmit;
+            transmit.caps = caps & (PRIMARY | TRANSMIT_CAPS | WHERE);
+            transmit.op_flags = wanted_transmit.map_or(0, |wanted| wanted.op_flags);
+            transmit.msg_order = ORDER;
+            transmit.inject_size = inject_bytes;
+            transmit.size = MANY;
+            transmit.iov_limit = 1;
+            transmit.rma_iov_limit = 1;
+        }
+        {
+            let receive = &mut *receive;
+            receive.caps = caps & (PRIMARY | RECEIVE_CAPS | RECEIVE_EXTRA | WHERE);
+            receive.op_flags = wanted_receive.map_or(0, |wanted| wanted.op_flags);
+            receive.msg_order = ORDER;
+            receive.size = MANY;
+            receive.iov_limit = 1;
+        }
+        {
+            let endpoint = &mut *endpoint;
+            endpoint.type_ = b::FI_EP_RDM;
+            endpoint.protocol = PROTOCOL;
+            endpoint.protocol_version = 1;
+            endpoint.max_msg_size = MESSAGE_BYTES;
+            endpoint.max_order_raw_size = crate::state::PAYLOAD_BYTES;
+            endpoint.max_order_war_size = crate::state::PAYLOAD_BYTES;
+            endpoint.max_order_waw_size = crate::state::PAYLOAD_BYTES;
+            let format = wanted_endpoint.map_or(0, |wanted| wanted.mem_tag_format);
+            // All 64 bits of a tag are the host's (`FI_TAG_GENERIC`).
+            endpoint.mem_tag_format = if format == 0 { u64::MAX } else { format };
+            endpoint.tx_ctx_cnt = 1;
+            endpoint.rx_ctx_cnt = 1;
+        }
+        {
+            let domain = &mut *domain;
+            domain.name = libc::strdup(NAME.as_ptr());
+            domain.threading = match wanted_domain.map(|wanted| wanted.threading) {
+                None | Some(b::FI_THREAD_UNSPEC) => b::FI_THREAD_SAFE,
+                Some(wanted) => wanted,
+            };
+            domain.control_progress = b::FI_PROGRESS_MANUAL;
+            domain.__bindgen_anon_1.data_progress = b::FI_PROGRESS_MANUAL;
+            domain.resource_mgmt = b::FI_RM_ENABLED;
+            domain.av_type = match wanted_domain.map(|wanted| wanted.av_type) {
+                None | Some(b::FI_AV_UNSPEC) => b::FI_AV_TABLE,
+                Some(wanted) => wanted,
+            };
+            domain.mr_mode = mr_mode(wanted_domain.map(|wanted| wanted.mr_mode));
+            domain.mr_key_size = size_of::<u64>();
+            domain.cq_data_size = size_of::<u64>();
+            for count in [&mut domain.cq_cnt, &mut domain.ep_cnt, &mut domain.cntr_cnt, &mut domain.mr_cnt] {
+                *count = MANY;
+            }
+            domain.tx_ctx_cnt = MANY;
+            domain.rx_ctx_cnt = MANY;
+            domain.max_ep_tx_ctx = 1;
+            domain.max_ep_rx_ctx = 1;
+            domain.mr_iov_limit = 1;
+            domain.caps = WHERE;
+            domain.max_cntr_value = u64::MAX;
+            domain.max_err_cntr_value = u64::MAX;
+        }
+        (*fabric).name = libc::strdup(NAME.as_ptr());
+        let info = &mut *info;
+        info.caps = caps;
+        info.addr_format = ADDRESS_FORMAT;
+        if let Some(hints) = hints {
+            if !hints.src_addr.is_null() {
+                info.src_addr = copied(hints.src_addr, hints.src_addrlen);
+                info.src_addrlen = hints.src_addrlen;
+            }
+            if !hints.dest_addr.is_null() {
+                info.dest_addr = copied(hints.dest_addr, hints.dest_addrlen);
+                info.dest_addrlen = hints.dest_addrlen;
+            }
+        }
+        info.tx_attr = transmit;
+        info.rx_attr = receive;
+        info.ep_attr = endpoint;
+        info.domain_attr = domain;
+        info.fabric_attr = fabric;
+        Ok(info)
+    }
+}

@@ -1,0 +1,53 @@
+//! The lock of a domain, for hosts whose threads need one.
+
+#![allow(
+    unsafe_code,
+    reason = "a host that promises to use a domain from one thread at a time needs no lock"
+)]
+
+use std::cell::UnsafeCell;
+use std::sync::{Mutex, PoisonError};
+
+/// A value that one thread uses at a time: by a lock, or because the host has promised it (`FI_THREAD_DOMAIN`).
+pub(crate) struct Lock<T> {
+    mutex: Option<Mutex<()>>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is used through `with` only, by one thread at a time: as the mutex, or else the host, sees to it.
+unsafe impl<T> Sync for Lock<T> {}
+// SAFETY: what is not `Send` in a value are pointers of the host's, which may be used in any thread.
+unsafe impl<T> Send for Lock<T> {}
+
+impl<T> Lock<T> {
+    /// With `locks` false, the host promises not to use the value from two threads at once (fi_domain(3)).
+    pub(crate) fn new(value: T, locks: bool) -> Self {
+        Self { mutex: locks.then(|| Mutex::new(())), value: UnsafeCell::new(value) }
+    }
+
+    /// Uses the value. Not from within another use of it.
+    #[inline]
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
+        // A thread that panics ends the process: no function that C calls unwinds.
+        let _guard = self.mutex.as_ref().map(|mutex| mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        // SAFETY: nobody else has a reference: no other thread, by the mutex or the host's promise, nor this one, as no
+        // use of a value calls the host.
+        act(unsafe { &mut *self.value.get() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_take_turns() {
+        let lock = Lock::new(0u64, true);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..1000).for_each(|_| lock.with(|value| *value += 1)));
+            }
+        });
+        assert_eq!(lock.with(|value| *value), 4000);
+    }
+}

@@ -1,0 +1,74 @@
+//! The options: as everywhere by `CARROUSEL_*`, and by libfabric's variables of a provider, `FI_CARROUSEL_*`, which come
+//! first.
+
+use crate::fi::Errno;
+use carrousel_engine::Endpoint;
+use carrousel_options::Settings;
+use std::ffi::OsString;
+
+/// The most processes that an endpoint talks to. A ring of each takes memory once they do.
+const PEERS_MAX: u32 = 1024;
+/// The largest ring from a peer, unless an option says otherwise: how many peers there will be is not known.
+const RING_BYTES: u64 = 128 << 10;
+/// The name of the job: part of every address. Processes of other jobs find no endpoint, as its address has a number that
+/// only those know who were told the address.
+pub(crate) const JOB: &str = "carrousel";
+
+/// The options of this process.
+pub(crate) fn read() -> Result<Settings, Errno> {
+    Settings::of(variables(std::env::vars_os())).map_err(|error| {
+        eprintln!("carrousel: {error}");
+        Errno::INVALID
+    })
+}
+
+/// The variables, in which those for providers take the place of the others.
+fn variables(all: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
+    let renamed = |name: &OsString| {
+        name.to_str()?.strip_prefix("FI_").filter(|name| name.starts_with("CARROUSEL_")).map(OsString::from)
+    };
+    let (mut own, mut others) = (Vec::new(), Vec::new());
+    for (name, value) in all {
+        match renamed(&name) {
+            Some(name) => own.push((name, value)),
+            None => others.push((name, value)),
+        }
+    }
+    others.retain(|(name, _)| own.iter().all(|(other, _)| other != name));
+    own.into_iter().chain(others)
+}
+
+/// An endpoint of the engine.
+pub(crate) fn open() -> Result<Endpoint, Errno> {
+    let settings = read()?;
+    let ring = match settings.origin("shm_ring") {
+        Some(carrousel_options::Origin::Default) | None => settings.shm_ring().min(RING_BYTES),
+        Some(_) => settings.shm_ring(),
+    };
+    let rings = carrousel_transport_shm::Settings {
+        capacity: ring as usize / size_of::<u64>(),
+        direct: settings.shm_direct(),
+    };
+    Endpoint::open(JOB, PEERS_MAX, &settings.protocol(), rings).map_err(|error| {
+        eprintln!("carrousel: {error}");
+        Errno::NO_MEMORY
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_for_providers_come_first() {
+        let of = |list: &[(&str, &str)]| {
+            let pairs: Vec<_> = list.iter().map(|(a, b)| (OsString::from(a), OsString::from(b))).collect();
+            let settings = Settings::of(variables(pairs.into_iter()));
+            settings.map(|settings| settings.protocol().eager_threshold).map_err(|error| error.to_string())
+        };
+        let (own, other) = (("FI_CARROUSEL_EAGER_THRESHOLD", "100B"), ("CARROUSEL_EAGER_THRESHOLD", "200B"));
+        assert_eq!((of(&[own, other]), of(&[other, own]), of(&[other])), (Ok(100), Ok(100), Ok(200)));
+        assert_eq!(of(&[("FI_PROVIDER", "carrousel"), ("PATH", "/")]), Ok(8192));
+        assert!(of(&[("FI_CARROUSEL_EAGER", "1")]).is_err());
+    }
+}

@@ -1,0 +1,129 @@
+//! Address vectors (fi_av(3)): the addresses of peers, by position. A `fi_addr_t` is a position, in maps and in tables.
+
+use crate::settings::JOB;
+use carrousel_transport_shm::Address;
+use std::collections::HashMap;
+
+/// The bytes of an address: [`MARK`], that of the process's shared memory, and zeros. All addresses have the same, as hosts
+/// exchange them in tables, and no more: MPICH has room for `FI_NAME_MAX` bytes.
+pub(crate) const ADDRESS_BYTES: usize = 64;
+/// What an address begins with: the format, and its version.
+const MARK: [u8; 4] = *b"cfi\x01";
+
+/// The addresses that a host has inserted.
+#[derive(Debug, Default)]
+pub(crate) struct Av {
+    addresses: Vec<Option<String>>,
+    /// The first position of each.
+    positions: HashMap<String, u64>,
+    /// How often a position was given to another address, or taken from one.
+    changes: u64,
+    /// How many endpoints are bound to it.
+    pub(crate) users: u32,
+}
+
+impl Av {
+    /// Inserts an address, and returns its position. `None` if the bytes are none.
+    pub(crate) fn insert(&mut self, bytes: &[u8; ADDRESS_BYTES]) -> Option<u64> {
+        let text = text(bytes)?;
+        let free = self.addresses.iter().position(Option::is_none);
+        let at = free.unwrap_or(self.addresses.len());
+        if free.is_none() {
+            self.addresses.push(None);
+        }
+        self.addresses[at] = Some(text.clone());
+        self.positions.entry(text).or_insert(at as u64);
+        self.changes += 1;
+        Some(at as u64)
+    }
+
+    /// Removes an address. False if there is none.
+    pub(crate) fn remove(&mut self, at: u64) -> bool {
+        let taken = usize::try_from(at).ok().and_then(|at| self.addresses.get_mut(at)).and_then(Option::take);
+        let Some(text) = taken else { return false };
+        if self.positions.get(&text) == Some(&at) {
+            self.positions.remove(&text);
+            let other = self.addresses.iter().position(|other| other.as_ref() == Some(&text));
+            if let Some(other) = other {
+                self.positions.insert(text, other as u64);
+            }
+        }
+        self.changes += 1;
+        true
+    }
+
+    /// The address at a position.
+    pub(crate) fn address(&self, at: u64) -> Option<&str> {
+        self.addresses.get(usize::try_from(at).ok()?)?.as_deref()
+    }
+
+    /// The position of an address.
+    pub(crate) fn position(&self, address: &str) -> Option<u64> {
+        self.positions.get(address).copied()
+    }
+
+    /// A number that is another one once an address was inserted or removed.
+    #[inline]
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+}
+
+/// The engine's text of an address; `None` if the bytes are none.
+pub(crate) fn text(bytes: &[u8; ADDRESS_BYTES]) -> Option<String> {
+    let (mark, rest) = bytes.split_first_chunk()?;
+    let (shm, rest) = rest.split_first_chunk()?;
+    let is_ours = *mark == MARK && rest.iter().all(|byte| *byte == 0);
+    Address::from_bytes(shm).filter(|_| is_ours).map(|shm| format!("{JOB} {shm}"))
+}
+
+/// The bytes of an address; `None` if the text is none.
+pub(crate) fn bytes(text: &str) -> Option<[u8; ADDRESS_BYTES]> {
+    let shm = text.strip_prefix(JOB)?.strip_prefix(' ')?.parse::<Address>().ok()?.to_bytes()?;
+    let mut bytes = [0; ADDRESS_BYTES];
+    bytes[..MARK.len()].copy_from_slice(&MARK);
+    bytes[MARK.len()..][..shm.len()].copy_from_slice(&shm);
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(pid: u32) -> String {
+        format!("{JOB} shm:{pid}:3:ff:feed:7:4026531836")
+    }
+
+    fn insert(av: &mut Av, text: &str) -> Option<u64> {
+        av.insert(&bytes(text).expect("it is an address"))
+    }
+
+    #[test]
+    fn a_position_is_that_of_its_address_until_it_is_removed() {
+        let mut av = Av::default();
+        let (one, two) = (address(1), address(2));
+        let inserted = [&one, &two, &one].map(|text| insert(&mut av, text));
+        assert_eq!(inserted, [Some(0), Some(1), Some(2)]);
+        assert_eq!((av.address(1), av.position(&one)), (Some(&*two), Some(0)));
+        let before = av.changes();
+        assert!(av.remove(0) && !av.remove(0) && !av.remove(7) && !av.remove(u64::MAX));
+        assert_ne!(av.changes(), before);
+        assert_eq!((av.address(0), av.position(&one)), (None, Some(2)));
+        assert_eq!(insert(&mut av, &address(3)), Some(0));
+    }
+
+    #[test]
+    fn bytes_that_are_no_address_are_refused() {
+        let mut av = Av::default();
+        let good = bytes(&address(1)).expect("it is one");
+        let changed = |at: usize| {
+            let mut bytes = good;
+            bytes[at] ^= 0xff;
+            bytes
+        };
+        for wrong in [[0; ADDRESS_BYTES], [b'x'; ADDRESS_BYTES], changed(0), changed(3), changed(63)] {
+            assert_eq!(av.insert(&wrong), None);
+        }
+        assert_eq!((bytes("10.0.0.1"), bytes("shm:1:2:3:4:5:6")), (None, None));
+    }
+}

@@ -1,0 +1,398 @@
+//! An endpoint: what it is bound to, its engine, and what follows when a request of the engine ends.
+
+use super::av::{Av, bytes};
+use super::cq::{Completion, Failed};
+use super::ops::{Op, Ops, Role};
+use super::rma::Rma;
+use super::untagged::Untagged;
+use super::{Shared, Table};
+use crate::fi::{self, Errno, NO_ADDRESS};
+use carrousel_engine::{BoxedError, CallContext, Endpoint};
+use carrousel_rank::{Communicator, Failure, Handle, RankId, Source, Status};
+use std::time::Duration;
+
+/// The most requests at a time: the engine has names for a few more.
+const REQUESTS_MAX: usize = (1 << 20) - 64;
+/// How long the end of an endpoint waits until its last messages are where their receivers look next.
+const CLOSES: Duration = Duration::from_secs(1);
+
+/// What the endpoint's two queues of messages, and its one-sided operations, are to the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// Messages with tags.
+    Tagged,
+    /// Messages without tags.
+    Message,
+    /// Packets of one-sided operations.
+    Packet,
+    /// Their data, where it does not fit a packet.
+    Data,
+}
+
+impl Operation {
+    /// The context of the engine's calls.
+    #[inline]
+    pub(super) fn call(self) -> &'static CallContext {
+        const fn context(number: u16) -> CallContext {
+            match Communicator::new(number) {
+                Some(communicator) => CallContext { communicator, site: None },
+                None => unreachable!(),
+            }
+        }
+        static CONTEXTS: [CallContext; 4] = [context(0), context(1), context(2), context(3)];
+        &CONTEXTS[self as usize]
+    }
+
+    /// The flag of completions.
+    #[inline]
+    pub(super) fn flag(self) -> u64 {
+        match self {
+            Self::Tagged => fi::TAGGED,
+            Self::Message => fi::MSG,
+            Self::Packet | Self::Data => fi::RMA,
+        }
+    }
+}
+
+/// A queue of an endpoint, one for what it starts and one for what it receives.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Binding {
+    pub(crate) cq: Option<usize>,
+    /// Whether only completions are reported that are asked for.
+    pub(crate) selective: bool,
+    /// The flags of calls that have none (`op_flags`).
+    pub(crate) flags: u64,
+}
+
+impl Binding {
+    /// Whether an operation with these flags reports its completion.
+    #[inline]
+    pub(super) fn reports(&self, flags: u64) -> bool {
+        !self.selective || flags & fi::COMPLETION != 0
+    }
+}
+
+/// What counters count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counted {
+    Send,
+    Recv,
+    Read,
+    Write,
+    RemoteRead,
+    RemoteWrite,
+}
+
+/// What an endpoint is opened with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EpOptions {
+    /// Its capabilities.
+    pub(crate) caps: u64,
+    pub(crate) transmit_flags: u64,
+    pub(crate) receive_flags: u64,
+    /// The largest message that can be sent by a copy.
+    pub(crate) inject_bytes: usize,
+}
+
+/// An endpoint.
+pub(crate) struct Ep {
+    pub(super) engine: Endpoint,
+    pub(super) options: EpOptions,
+    pub(crate) av: Option<usize>,
+    pub(crate) transmit: Binding,
+    pub(crate) receive: Binding,
+    pub(crate) cntrs: [Option<usize>; 6],
+    pub(crate) enabled: bool,
+    pub(super) ops: Ops,
+    pub(super) untagged: Untagged,
+    /// Messages that were claimed, by the context of the claim.
+    pub(super) claimed: Vec<(usize, carrousel_engine::ClaimedMessage)>,
+    pub(super) rma: Rma,
+    /// Requests that are complete, but whose memory the adapter still reads.
+    late: Vec<Handle>,
+    /// Ranks of peers by position in the address vector, and the reverse, as far as they were asked for.
+    ranks: Vec<Option<RankId>>,
+    sources: Vec<Option<u64>>,
+    /// The changes of the address vector that these have seen.
+    changes: u64,
+}
+
+impl Ep {
+    pub(crate) fn new(mut engine: Endpoint, options: EpOptions) -> Self {
+        engine.list_completed();
+        let binding = |flags| Binding { cq: None, selective: false, flags };
+        Self {
+            engine,
+            options,
+            av: None,
+            transmit: binding(options.transmit_flags),
+            receive: binding(options.receive_flags),
+            cntrs: [None; 6],
+            enabled: false,
+            ops: Ops::default(),
+            untagged: Untagged::default(),
+            claimed: Vec::new(),
+            rma: Rma::default(),
+            late: Vec::new(),
+            ranks: Vec::new(),
+            sources: Vec::new(),
+            changes: 0,
+        }
+    }
+
+    /// Its address.
+    pub(crate) fn name(&self) -> Result<[u8; super::av::ADDRESS_BYTES], Errno> {
+        bytes(&self.engine.full_address()).ok_or(Errno::OTHER)
+    }
+
+    /// Sets how much room a buffer for many messages has to have left (`FI_OPT_MIN_MULTI_RECV`).
+    pub(crate) fn set_least_room(&mut self, bytes: usize) {
+        self.untagged.least_room = bytes;
+    }
+
+    pub(crate) fn least_room(&self) -> usize {
+        self.untagged.least_room
+    }
+
+    /// Begins to take operations.
+    pub(crate) fn enable(&mut self) -> Result<(), Errno> {
+        if self.enabled {
+            return Ok(());
+        }
+        if self.av.is_none() {
+            return Err(Errno::NO_VECTOR);
+        }
+        // Without a queue or a counter nobody would learn that an operation has ended.
+        if self.transmit.cq.is_none() && self.receive.cq.is_none() && self.cntrs.iter().all(Option::is_none) {
+            return Err(Errno::NO_QUEUE);
+        }
+        self.enabled = true;
+        if self.options.caps & (fi::RMA | fi::ATOMIC) != 0 {
+            self.await_packets()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the endpoint; its peers do not take it for lost.
+    pub(crate) fn close(self) {
+        self.engine.close(CLOSES);
+    }
+
+    /// Whether its completions go to this queue.
+    #[inline]
+    pub(crate) fn reports_to_cq(&self, cq: usize) -> bool {
+        self.receive.cq == Some(cq) || self.transmit.cq == Some(cq)
+    }
+
+    /// Whether an operation can begin now.
+    #[inline]
+    pub(super) fn ready(&self) -> Result<(), Errno> {
+        match () {
+            () if !self.enabled => Err(Errno::OP_STATE),
+            () if self.ops.open() >= REQUESTS_MAX => Err(Errno::AGAIN),
+            () => Ok(()),
+        }
+    }
+
+    /// The rank of the peer at a position of the address vector.
+    #[inline]
+    pub(super) fn rank(&mut self, address: u64, avs: &Table<Av>) -> Result<RankId, Errno> {
+        let av = self.av.and_then(|av| avs.get(av)).ok_or(Errno::NO_VECTOR)?;
+        self.renew(av);
+        match self.ranks.get(address as usize) {
+            Some(Some(rank)) => Ok(*rank),
+            _ => self.resolve(address, av),
+        }
+    }
+
+    #[cold]
+    fn resolve(&mut self, address: u64, av: &Av) -> Result<RankId, Errno> {
+        let text = av.address(address).ok_or(Errno::INVALID)?;
+        let rank = self.engine.peer(text).ok_or(Errno::ADDRESS)?;
+        let at = address as usize;
+        if self.ranks.len() <= at {
+            self.ranks.resize(at + 1, None);
+        }
+        self.ranks[at] = Some(rank);
+        Ok(rank)
+    }
+
+    /// Forgets what is known of positions, once they may be those of other addresses.
+    #[inline]
+    fn renew(&mut self, av: &Av) {
+        if self.changes != av.changes() {
+            self.changes = av.changes();
+            self.ranks.clear();
+            self.sources.clear();
+        }
+    }
+
+    /// The position of a peer in the address vector, if the host wants to know sources.
+    #[inline]
+    pub(super) fn position(&mut self, rank: RankId, avs: &Table<Av>) -> u64 {
+        if self.options.caps & fi::SOURCE == 0 {
+            return NO_ADDRESS;
+        }
+        let Some(av) = self.av.and_then(|av| avs.get(av)) else { return NO_ADDRESS };
+        self.renew(av);
+        match self.sources.get(rank.0 as usize) {
+            Some(Some(position)) => *position,
+            _ => self.find_position(rank, av),
+        }
+    }
+
+    #[cold]
+    fn find_position(&mut self, rank: RankId, av: &Av) -> u64 {
+        let position = self.engine.address_of(rank).and_then(|text| av.position(&text));
+        let at = rank.0 as usize;
+        if self.sources.len() <= at {
+            self.sources.resize(at + 1, None);
+        }
+        self.sources[at] = position;
+        position.unwrap_or(NO_ADDRESS)
+    }
+
+    /// The source that a receive asks for.
+    #[inline]
+    pub(super) fn source(&mut self, address: u64, of: Operation, avs: &Table<Av>) -> Result<Source, Errno> {
+        let directed = match of {
+            Operation::Tagged => fi::DIRECTED_RECV | fi::TAGGED_DIRECTED_RECV,
+            _ => fi::DIRECTED_RECV,
+        };
+        if address == NO_ADDRESS || self.options.caps & directed == 0 {
+            return Ok(Source::Any);
+        }
+        self.rank(address, avs).map(Source::Rank)
+    }
+
+    /// Lets messages move, and reports what has become complete.
+    #[inline]
+    pub(crate) fn progress(&mut self, avs: &Table<Av>, shared: &mut Shared) {
+        self.engine.progress();
+        self.settle(avs, shared);
+    }
+
+    /// Reports what has become complete.
+    #[inline]
+    pub(super) fn settle(&mut self, avs: &Table<Av>, shared: &mut Shared) {
+        if !self.late.is_empty() {
+            for request in std::mem::take(&mut self.late) {
+                self.end(request, avs, shared);
+            }
+        }
+        while let Some(request) = self.engine.next_completed() {
+            self.end(request, avs, shared);
+        }
+    }
+
+    #[inline]
+    fn end(&mut self, request: Handle, avs: &Table<Av>, shared: &mut Shared) {
+        if !self.ops.has(request) {
+            return;
+        }
+        let Some((status, error)) = self.engine.end(request) else {
+            self.late.push(request);
+            return;
+        };
+        let op = self.ops.end(request);
+        match op.role {
+            Role::Receive if status.failure.is_none() => {
+                self.count(Counted::Recv, shared);
+                if op.reports {
+                    let completion = self.received(&op, &status, avs);
+                    self.report(self.receive, completion, shared);
+                }
+            }
+            Role::Send if status.failure.is_none() => {
+                self.count(Counted::Send, shared);
+                if op.reports {
+                    self.report(self.transmit, Completion::of(op.context, op.flags), shared);
+                }
+            }
+            _ => self.end_otherwise((request, op), status, error, avs, shared),
+        }
+    }
+
+    #[inline(never)]
+    fn end_otherwise(
+        &mut self,
+        (request, op): (Handle, Op),
+        status: Status,
+        error: Option<BoxedError>,
+        avs: &Table<Av>,
+        shared: &mut Shared,
+    ) {
+        match op.role {
+            Role::Free | Role::Internal => {}
+            Role::Send => {
+                let completion = Completion::of(op.context, op.flags);
+                self.fail(self.transmit, Counted::Send, failed(completion, &status, error), shared);
+            }
+            Role::Receive => {
+                let completion = self.received(&op, &status, avs);
+                self.fail(self.receive, Counted::Recv, failed(completion, &status, error), shared);
+            }
+            Role::Chunk(buffer) => {
+                let completion = self.received(&op, &status, avs);
+                self.chunk_ended(buffer, completion, status.failure, error, shared);
+            }
+            role => self.end_one_sided((request, role), status, error, avs, shared),
+        }
+    }
+
+    /// What is reported of a receive.
+    #[inline]
+    pub(super) fn received(&mut self, op: &Op, status: &Status, avs: &Table<Av>) -> Completion {
+        let (rank, tag) = status.message.unzip();
+        let with_data = if status.data.is_some() { fi::REMOTE_CQ_DATA } else { 0 };
+        Completion {
+            context: op.context,
+            flags: op.flags | with_data,
+            len: status.len as usize,
+            buffer: op.buffer,
+            data: status.data.unwrap_or(0),
+            tag: tag.map_or(0, |tag| tag.0),
+            source: rank.map_or(NO_ADDRESS, |rank| self.position(rank, avs)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn count(&self, counted: Counted, shared: &mut Shared) {
+        if let Some(cntr) = self.cntrs[counted as usize]
+            && let Some(cntr) = shared.cntrs.get_mut(cntr)
+        {
+            cntr.value += 1;
+        }
+    }
+
+    #[inline]
+    pub(super) fn report(&self, queue: Binding, completion: Completion, shared: &mut Shared) {
+        if let Some(cq) = queue.cq.and_then(|cq| shared.cqs.get_mut(cq)) {
+            cq.push(completion);
+        }
+    }
+
+    /// Reports an operation that has failed.
+    pub(super) fn fail(&self, queue: Binding, counted: Counted, failed: Failed, shared: &mut Shared) {
+        if let Some(cntr) = self.cntrs[counted as usize].and_then(|cntr| shared.cntrs.get_mut(cntr)) {
+            cntr.errors += 1;
+        }
+        if let Some(cq) = queue.cq.and_then(|cq| shared.cqs.get_mut(cq)) {
+            cq.fail(failed);
+        }
+    }
+}
+
+/// A request that has failed.
+pub(super) fn failed(of: Completion, status: &Status, error: Option<BoxedError>) -> Failed {
+    let error = match (status.failure, &error) {
+        (Some(Failure::Cancelled), _) => Errno::CANCELED,
+        (_, Some(error)) => Errno::from(&**error),
+        (..) => Errno::OTHER,
+    };
+    let overflow = match status.failure {
+        Some(Failure::Truncated { sent }) => sent.saturating_sub(status.len) as usize,
+        _ => 0,
+    };
+    Failed { of, error, overflow }
+}

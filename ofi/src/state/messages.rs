@@ -1,0 +1,301 @@
+//! Sends, receives, and the search for messages that have arrived.
+
+#![allow(unsafe_code, reason = "the host lends its buffers by pointer")]
+
+use super::av::Av;
+use super::cq::{Completion, Failed};
+use super::ep::{Counted, Ep, Operation};
+use super::ops::{Op, Role};
+use super::{Shared, Table};
+use crate::fi::{self, Errno};
+use carrousel_engine::{BoxedError, Found, SendEnvelope, SendKind};
+use carrousel_rank::{Source, Tag, TagSelector};
+
+/// A message that is to be sent. Its bytes are the host's until its completion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) of: Operation,
+    pub(crate) buffer: *const u8,
+    pub(crate) len: usize,
+    /// The receiver's position in the address vector.
+    pub(crate) to: u64,
+    pub(crate) tag: u64,
+    pub(crate) data: Option<u64>,
+    pub(crate) context: usize,
+    pub(crate) flags: u64,
+    /// Whether nothing is reported of it but its failure (`fi_inject`).
+    pub(crate) silent: bool,
+}
+
+/// A receive. Its bytes are the library's until its completion.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Incoming {
+    pub(crate) of: Operation,
+    pub(crate) buffer: *mut u8,
+    pub(crate) len: usize,
+    /// The sender's position in the address vector, or [`fi::NO_ADDRESS`].
+    pub(crate) from: u64,
+    pub(crate) tag: u64,
+    pub(crate) ignore: u64,
+    pub(crate) context: usize,
+    pub(crate) flags: u64,
+}
+
+/// What is done with a message that a search finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seeking {
+    Peek,
+    Claim,
+    Discard,
+}
+
+/// The bytes of a buffer; an empty one may be anywhere.
+#[inline]
+pub(super) fn bytes(start: *const u8, len: usize) -> *const [u8] {
+    let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
+    std::ptr::slice_from_raw_parts(start, len)
+}
+
+/// The same of a buffer that is written.
+#[inline]
+pub(super) fn bytes_mut(start: *mut u8, len: usize) -> *mut [u8] {
+    let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
+    std::ptr::slice_from_raw_parts_mut(start, len)
+}
+
+#[cold]
+#[expect(clippy::boxed_local, reason = "the engine's errors are boxed")]
+pub(super) fn refused(error: BoxedError) -> Errno {
+    Errno::from(&*error)
+}
+
+impl Ep {
+    /// Starts a send.
+    ///
+    /// # Safety
+    /// The buffer is valid for reads, and nobody writes to it, until the send's completion, or until this returns if it is
+    /// an inject.
+    #[inline]
+    pub(crate) unsafe fn send(
+        &mut self,
+        message: &Outgoing,
+        avs: &Table<Av>,
+        shared: &mut Shared,
+    ) -> Result<(), Errno> {
+        self.ready()?;
+        let &Outgoing { of, tag, data, context, flags, .. } = message;
+        let envelope = SendEnvelope { to: self.rank(message.to, avs)?, tag: Tag(tag), data };
+        let synchronous = flags & (fi::DELIVERY_COMPLETE | fi::MATCH_COMPLETE) != 0;
+        let bytes = bytes(message.buffer, message.len);
+        let flags_of = fi::SEND | of.flag();
+        let reports = !message.silent && self.transmit.reports(flags);
+        let op = Op { role: Role::Send, reports, flags: flags_of, context, ..Op::default() };
+        if flags & fi::INJECT != 0 {
+            if message.len > self.options.inject_bytes {
+                return Err(Errno::TOO_LONG);
+            }
+            // SAFETY: the buffer is valid for reads now, as the caller promises.
+            let bytes = unsafe { &*bytes };
+            if synchronous || !self.engine.send_now(bytes, of.call().caller(), envelope).map_err(refused)? {
+                return self.send_copy(bytes, of, envelope, synchronous, op, shared);
+            }
+            self.sent_at_once(&op, shared);
+            return Ok(());
+        }
+        let kind = SendKind::of_request(synchronous);
+        // SAFETY: as the caller promises: the request has ended when its completion is reported.
+        let request = unsafe { self.engine.send(bytes, of.call().caller(), envelope, kind) };
+        match request.map_err(refused)? {
+            None => self.sent_at_once(&op, shared),
+            Some(request) => self.ops.begin(request, op),
+        }
+        Ok(())
+    }
+
+    /// Sends a copy of bytes, which the endpoint keeps.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn send_copy(
+        &mut self,
+        bytes: &[u8],
+        of: Operation,
+        envelope: SendEnvelope,
+        synchronous: bool,
+        op: Op,
+        shared: &mut Shared,
+    ) -> Result<(), Errno> {
+        let copy: Box<[u8]> = bytes.into();
+        let kind = SendKind::of_request(synchronous);
+        // SAFETY: the copy is kept until the request has ended, and nobody writes to it.
+        let request = unsafe { self.engine.send(&raw const *copy, of.call().caller(), envelope, kind) };
+        match request.map_err(refused)? {
+            // It went at once after all.
+            None if matches!(op.role, Role::Send) => self.sent_at_once(&op, shared),
+            None => {}
+            Some(request) => self.ops.begin(request, Op { _copy: Some(copy), ..op }),
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn sent_at_once(&mut self, op: &Op, shared: &mut Shared) {
+        self.count(Counted::Send, shared);
+        if op.reports {
+            self.report(self.transmit, Completion::of(op.context, op.flags), shared);
+        }
+    }
+
+    /// Starts a receive, or looks for a message that has arrived.
+    ///
+    /// # Safety
+    /// The buffer is valid for reads and writes, initialised, and nobody uses it, until the receive's completion.
+    #[inline]
+    pub(crate) unsafe fn receive(
+        &mut self,
+        receive: &Incoming,
+        avs: &Table<Av>,
+        shared: &mut Shared,
+    ) -> Result<(), Errno> {
+        const UNUSUAL: u64 = fi::PEEK | fi::CLAIM | fi::DISCARD;
+        self.ready()?;
+        if receive.flags & UNUSUAL != 0 {
+            // SAFETY: as the caller promises.
+            return unsafe { self.receive_unusually(receive, avs, shared) };
+        }
+        let from = self.source(receive.from, receive.of, avs)?;
+        if receive.of == Operation::Message {
+            // SAFETY: as the caller promises.
+            return unsafe { self.receive_untagged(receive, from) };
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.post(receive, from) }
+    }
+
+    /// Starts a receive.
+    ///
+    /// # Safety
+    /// As [`Ep::receive`].
+    #[inline]
+    pub(super) unsafe fn post(&mut self, receive: &Incoming, from: Source) -> Result<(), Errno> {
+        let tag = TagSelector::new(Tag(receive.tag), receive.ignore);
+        let (bytes, caller) = (bytes_mut(receive.buffer, receive.len), receive.of.call().caller());
+        // SAFETY: as the caller promises: the request has ended when its completion is reported.
+        let request = unsafe { self.engine.receive(bytes, caller, from, tag) }.map_err(refused)?;
+        let op = self.receive_op(receive);
+        self.ops.begin(request, op);
+        Ok(())
+    }
+
+    #[inline]
+    fn receive_op(&self, receive: &Incoming) -> Op {
+        let &Incoming { context, flags, of, .. } = receive;
+        let (reports, buffer) = (self.receive.reports(flags), receive.buffer.addr());
+        Op { role: Role::Receive, reports, flags: fi::RECV | of.flag(), context, buffer, ..Op::default() }
+    }
+
+    /// fi_tagged(3), `FI_PEEK`, `FI_CLAIM` and `FI_DISCARD`.
+    #[cold]
+    unsafe fn receive_unusually(
+        &mut self,
+        receive: &Incoming,
+        avs: &Table<Av>,
+        shared: &mut Shared,
+    ) -> Result<(), Errno> {
+        let seeking = match receive.flags & (fi::PEEK | fi::CLAIM | fi::DISCARD) {
+            fi::PEEK => Seeking::Peek,
+            flags if flags == fi::PEEK | fi::CLAIM => Seeking::Claim,
+            flags if flags == fi::PEEK | fi::DISCARD => Seeking::Discard,
+            // SAFETY: as the caller promises.
+            fi::CLAIM => return unsafe { self.receive_claimed(receive) },
+            flags if flags == fi::CLAIM | fi::DISCARD => return self.discard_claimed(receive, shared),
+            _ => return Err(Errno::FLAGS),
+        };
+        let from = self.source(receive.from, receive.of, avs)?;
+        let found = self.seek(receive, from, seeking)?;
+        let op = self.receive_op(receive);
+        let mut completion = Completion::of(op.context, op.flags);
+        match found {
+            None => {
+                let failed = Failed { of: completion, error: Errno::NO_MESSAGE, overflow: 0 };
+                // A search that finds nothing is no failure of a receive, so no counter counts it.
+                if let Some(cq) = self.receive.cq.and_then(|cq| shared.cqs.get_mut(cq)) {
+                    cq.fail(failed);
+                }
+            }
+            Some(Found { envelope, data, bytes }) => {
+                completion.len = bytes as usize;
+                completion.tag = envelope.tag.0;
+                completion.data = data.unwrap_or(0);
+                completion.flags |= if data.is_some() { fi::REMOTE_CQ_DATA } else { 0 };
+                completion.source = self.position(envelope.source, avs);
+                if op.reports {
+                    self.report(self.receive, completion, shared);
+                }
+            }
+        }
+        self.settle(avs, shared);
+        Ok(())
+    }
+
+    fn seek(&mut self, receive: &Incoming, from: Source, seeking: Seeking) -> Result<Option<Found>, Errno> {
+        let tag = TagSelector::new(Tag(receive.tag), receive.ignore);
+        let call = receive.of.call();
+        if seeking == Seeking::Peek {
+            return self.engine.probe_now(call.caller(), from, tag).map_err(refused);
+        }
+        let Some(claimed) = self.engine.claim_now(call.caller(), from, tag).map_err(refused)? else {
+            return Ok(None);
+        };
+        if seeking == Seeking::Claim {
+            self.claimed.push((receive.context, claimed));
+        } else {
+            let site = carrousel_engine::CallSite::caller();
+            self.engine.discard(claimed.request, site).map_err(refused)?;
+        }
+        Ok(Some(claimed.found))
+    }
+
+    /// The message that a search with this context has claimed.
+    fn take_claimed(&mut self, context: usize) -> Result<carrousel_engine::ClaimedMessage, Errno> {
+        let at = self.claimed.iter().position(|(of, _)| *of == context).ok_or(Errno::NO_MESSAGE)?;
+        Ok(self.claimed.remove(at).1)
+    }
+
+    unsafe fn receive_claimed(&mut self, receive: &Incoming) -> Result<(), Errno> {
+        let claimed = self.take_claimed(receive.context)?;
+        let (bytes, caller) = (bytes_mut(receive.buffer, receive.len), receive.of.call().caller());
+        // SAFETY: as the caller promises: the request has ended when its completion is reported.
+        let request = unsafe { self.engine.receive_claimed(bytes, caller, claimed.request) };
+        let op = self.receive_op(receive);
+        self.ops.begin(request.map_err(refused)?, op);
+        Ok(())
+    }
+
+    fn discard_claimed(&mut self, receive: &Incoming, shared: &mut Shared) -> Result<(), Errno> {
+        let claimed = self.take_claimed(receive.context)?;
+        let site = carrousel_engine::CallSite::caller();
+        self.engine.discard(claimed.request, site).map_err(refused)?;
+        let op = self.receive_op(receive);
+        if op.reports {
+            self.report(self.receive, Completion::of(op.context, op.flags), shared);
+        }
+        Ok(())
+    }
+
+    /// Cancels the oldest receive with this context, if it has no message yet.
+    pub(crate) fn cancel(
+        &mut self,
+        context: usize,
+        avs: &Table<Av>,
+        shared: &mut Shared,
+    ) -> Result<(), Errno> {
+        let is_receive = |op: &Op| matches!(op.role, Role::Receive | Role::Chunk(_)) && op.context == context;
+        if self.cancel_waiting(context, shared) {
+            return Ok(());
+        }
+        let request = self.ops.find(is_receive).ok_or(Errno::NOT_FOUND)?;
+        self.engine.cancel(request, carrousel_engine::CallSite::caller());
+        self.settle(avs, shared);
+        Ok(())
+    }
+}

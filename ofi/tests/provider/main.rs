@@ -1,0 +1,12 @@
+//! The provider, driven by its tables of functions as libfabric and a host drive it.
+#![allow(unsafe_code, reason = "a host calls by pointers")]
+
+mod atomics;
+mod host;
+mod info;
+mod messages;
+mod objects;
+mod processes;
+mod rma;
+mod search;
+mod untagged;

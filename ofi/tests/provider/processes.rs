@@ -1,0 +1,99 @@
+//! Two processes, one of which knows the other by its address only, and how one ends.
+
+use crate::host::{ANY, End, Failure, pair};
+use carrousel_ofi::bindings as b;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// The variable by which a child is told its parent's address.
+const PARENT: &str = "PROVIDER_TEST_PARENT";
+const HELLO: u64 = 1;
+const ANSWER: u64 = 2;
+const LARGE: usize = 1 << 20;
+
+/// Runs the test of this name in another process.
+fn child(test: &str, parent: &End) -> Child {
+    let address: String = parent.name().iter().map(|byte| format!("{byte:02x}")).collect();
+    let program = std::env::current_exe().expect("it runs");
+    let args = ["--exact", test, "--ignored", "--nocapture"];
+    Command::new(program).args(args).env(PARENT, address).spawn().expect("it can be started")
+}
+
+/// An endpoint that knows its parent, at position 2.
+fn with_parent() -> (crate::host::Domain, End, End, u64) {
+    let text = std::env::var(PARENT).expect("a parent has started this");
+    let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("it is a number");
+    let address: Vec<_> = (0..text.len()).step_by(2).map(byte).collect();
+    let (domain, one, two) = pair();
+    let parent = one.insert(&address);
+    (domain, one, two, parent)
+}
+
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_child_that_says_hello() {
+    let (domain, one, two, parent) = with_parent();
+    // Nobody has inserted this one's address there.
+    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
+    let mut got = vec![0; LARGE];
+    assert_eq!(one.trecv(&mut got, parent, (ANSWER, 0), 2), 0);
+    let contexts = [one.wait(&[]).context, one.wait(&[]).context];
+    assert!(contexts.contains(&1) && contexts.contains(&2));
+    assert!(got.iter().all(|byte| *byte == 7));
+    assert_eq!(one.tsend(&got, parent, HELLO, 3), 0);
+    assert_eq!(one.wait(&[]).context, 3);
+    domain.close([one, two]);
+}
+
+#[test]
+fn a_stranger_is_answered_by_the_address_that_it_sends() {
+    let (domain, one, two) = pair();
+    let mut child = child("processes::a_child_that_says_hello", &one);
+    let mut name = one.name();
+    assert_eq!(one.trecv(&mut name, ANY, (HELLO, 0), 1), 0);
+    let hello = one.wait(&[]);
+    assert_eq!((hello.context, hello.source), (1, u64::MAX), "it is not in the vector");
+    let there = one.insert(&name);
+    let (sent, mut back) = (vec![7; LARGE], vec![0; LARGE]);
+    assert_eq!((one.trecv(&mut back, there, (HELLO, 0), 2), one.tsend(&sent, there, ANSWER, 3)), (0, 0));
+    let ended = [one.wait(&[]), one.wait(&[])];
+    let received = ended.iter().find(|entry| entry.context == 2).expect("it is received");
+    assert_eq!((received.source, back == sent), (there, true));
+    assert!(child.wait().expect("it ends").success());
+    // It has closed its endpoint: it is not lost.
+    let until = Instant::now() + Duration::from_millis(100);
+    assert_eq!(one.trecv(&mut back, ANY, (HELLO, 0), 4), 0);
+    while Instant::now() < until {
+        assert_eq!(one.read().err(), Some(crate::host::EAGAIN));
+    }
+    domain.close([one, two]);
+}
+
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_child_that_dies() {
+    let (_, one, _, parent) = with_parent();
+    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
+    std::process::abort();
+}
+
+#[test]
+fn a_peer_that_dies_is_an_error_in_bounded_time() {
+    let (domain, one, two) = pair();
+    let mut child = child("processes::a_child_that_dies", &one);
+    let mut name = one.name();
+    assert_eq!(one.trecv(&mut name, ANY, (HELLO, 0), 1), 0);
+    assert_eq!(one.wait(&[]).context, 1);
+    let there = one.insert(&name);
+    let mut got = [0; 8];
+    assert_eq!(one.trecv(&mut got, there, (ANSWER, 0), 2), 0);
+    let began = Instant::now();
+    let Failure { context, error, .. } = one.wait_error(&[]);
+    assert_eq!((context, error), (2, b::FI_ECONNRESET));
+    assert!(began.elapsed() < Duration::from_secs(10));
+    child.wait().expect("it has ended");
+    // Others are not concerned.
+    assert_eq!((two.trecv(&mut got, 0, (5, 0), 3), one.tsend(b"whatever", 0, 5, 4)), (0, 0));
+    assert_eq!((two.wait(&[one]).context, one.wait(&[two]).context), (3, 4));
+    domain.close([one, two]);
+}
