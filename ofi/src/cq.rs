@@ -4,11 +4,12 @@
 
 use crate::bindings as b;
 use crate::domain::{DomainObject, Part};
-use crate::fabric::{no_bind, no_control, no_ops_open};
+use crate::fabric::{no_bind, no_ops_open};
 use crate::fi::{Errno, version};
 use crate::object::{Object, head, table};
-use crate::state::{Cq, Failed, Format, State};
+use crate::state::{Cq, Failed, Format, State, Wait};
 use crate::timeout::Timeout;
+use crate::timer::Timer;
 use std::ffi::{c_char, c_int, c_void};
 
 /// A completion queue that a host holds.
@@ -27,11 +28,17 @@ pub(crate) unsafe extern "C" fn open(
                 (attr.format, attr.size, attr.wait_obj)
             });
         let Some(format) = Format::of(format) else { return Errno::NOT_SUPPORTED.code() };
-        if !matches!(wait, b::FI_WAIT_NONE | b::FI_WAIT_UNSPEC | b::FI_WAIT_YIELD) {
-            return Errno::NOT_SUPPORTED.code();
-        }
+        let wait = match wait {
+            b::FI_WAIT_NONE => Wait::Never,
+            b::FI_WAIT_UNSPEC | b::FI_WAIT_YIELD => Wait::Calls,
+            b::FI_WAIT_FD => match Timer::new() {
+                Ok(timer) => Wait::Descriptor(timer),
+                Err(error) => return error.code(),
+            },
+            _ => return Errno::NOT_SUPPORTED.code(),
+        };
         let domain = DomainObject::of(domain).own.clone();
-        let at = domain.state.with(|state| state.shared.cqs.insert(Cq::new(format, size)));
+        let at = domain.state.with(|state| state.shared.cqs.insert(Cq::new(format, size, wait)));
         let fid = head(b::FI_CLASS_CQ, context, &OPS);
         *cq = CqObject::give(b::fid_cq { fid, ops: table(&CQ_OPS) }, Part { domain, at });
     }
@@ -42,7 +49,7 @@ static OPS: b::fi_ops = b::fi_ops {
     size: size_of::<b::fi_ops>(),
     close: Some(close),
     bind: Some(no_bind),
-    control: Some(no_control),
+    control: Some(control),
     ops_open: Some(no_ops_open),
     tostr: None,
     ops_set: None,
@@ -76,6 +83,39 @@ unsafe extern "C" fn close(fid: *mut b::fid) -> c_int {
         drop(CqObject::take(fid));
     }
     0
+}
+
+/// fi_cq(3): the descriptor, or the kind of the wait object.
+unsafe extern "C" fn control(fid: *mut b::fid, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: the host passes a queue that it has opened.
+    unsafe { &CqObject::of(fid).own }.with(|state, at| {
+        let Some(cq) = state.shared.cqs.get(at) else { return Errno::INVALID.code() };
+        let value = match (command as u32, &cq.wait) {
+            (b::FI_GETWAIT, Wait::Descriptor(timer)) => timer.descriptor(),
+            (b::FI_GETWAITOBJ, Wait::Descriptor(_)) => b::FI_WAIT_FD as c_int,
+            (b::FI_GETWAITOBJ, Wait::Calls) => b::FI_WAIT_UNSPEC as c_int,
+            (b::FI_GETWAITOBJ, Wait::Never) => b::FI_WAIT_NONE as c_int,
+            (b::FI_GETWAIT, _) => return Errno::NO_DATA.code(),
+            _ => return Errno::NOT_SUPPORTED.code(),
+        };
+        // SAFETY: the host passes a place for the answer, which is an `int` or an enumeration.
+        unsafe { *argument.cast::<c_int>() = value };
+        0
+    })
+}
+
+/// fi_poll(3), `fi_trywait`: whether the host may block in the queue's descriptor.
+pub(crate) fn may_block(part: &Part) -> Result<(), Errno> {
+    part.with(|state, at| {
+        state.progress_of_cq(at);
+        let cq = state.shared.cqs.get(at).ok_or(Errno::INVALID)?;
+        let Wait::Descriptor(timer) = &cq.wait else { return Err(Errno::INVALID) };
+        if !cq.is_empty() {
+            return Err(Errno::AGAIN);
+        }
+        timer.restart();
+        Ok(())
+    })
 }
 
 /// Reads completions, with the sources of each if there is room for them.
@@ -167,6 +207,9 @@ unsafe fn wait(
 ) -> isize {
     // SAFETY: the host passes a queue.
     let part = unsafe { &CqObject::of(cq).own };
+    if part.with(|state, at| state.shared.cqs.get(at).is_none_or(|cq| matches!(cq.wait, Wait::Never))) {
+        return Errno::NOT_SUPPORTED.code() as isize;
+    }
     let mut timeout = Timeout::new(timeout);
     loop {
         // SAFETY: as the caller promises.

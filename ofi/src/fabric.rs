@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "the border to libfabric")]
 
 use crate::bindings as b;
+use crate::cq;
 use crate::domain;
 use crate::eq;
 use crate::fi::{Errno, version};
@@ -131,7 +132,20 @@ unsafe extern "C" fn wait_open(
     Errno::NOT_SUPPORTED.code()
 }
 
-/// fi_poll(3): whether a thread may block in the wait objects of these. None of them has one.
-unsafe extern "C" fn trywait(_: *mut b::fid_fabric, _: *mut *mut b::fid, _: c_int) -> c_int {
-    Errno::NOT_SUPPORTED.code()
+/// fi_poll(3): whether a thread may block in the descriptors of these, which are completion queues.
+unsafe extern "C" fn trywait(_: *mut b::fid_fabric, fids: *mut *mut b::fid, count: c_int) -> c_int {
+    for at in 0..usize::try_from(count).unwrap_or(0) {
+        // SAFETY: the host passes `count` objects that it has opened.
+        let result = unsafe {
+            let fid = *fids.add(at);
+            match (*fid).fclass as u32 {
+                b::FI_CLASS_CQ => cq::may_block(&cq::CqObject::of(fid).own),
+                _ => Err(Errno::INVALID),
+            }
+        };
+        if let Err(error) = result {
+            return error.code();
+        }
+    }
+    0
 }

@@ -42,5 +42,6 @@ mod object;
 mod settings;
 mod state;
 mod timeout;
+mod timer;
 
 pub use fabric::fi_prov_ini;

@@ -4,6 +4,10 @@ use std::time::{Duration, Instant};
 
 /// Empty turns before a waiting thread offers the processor to others.
 const SPINS: u32 = 1000;
+/// Empty turns before it sleeps between them.
+const YIELDS: u32 = 20_000;
+/// How long.
+const SLEEP: Duration = Duration::from_micros(50);
 
 /// The end of a wait.
 #[derive(Debug)]
@@ -21,8 +25,10 @@ impl Timeout {
     /// After an empty turn: whether the wait is over.
     pub(crate) fn is_over(&mut self) -> bool {
         self.turns = self.turns.saturating_add(1);
-        if self.turns > SPINS {
-            std::thread::yield_now();
+        match self.turns {
+            ..SPINS => {}
+            SPINS..YIELDS => std::thread::yield_now(),
+            YIELDS.. => std::thread::sleep(SLEEP),
         }
         self.until.is_some_and(|until| Instant::now() >= until)
     }

@@ -2,6 +2,7 @@
 
 use crate::bindings as b;
 use crate::fi::{Errno, NO_ADDRESS};
+use crate::timer::Timer;
 use std::collections::VecDeque;
 
 /// The form in which completions are read: each is the beginning of the next one.
@@ -72,12 +73,26 @@ pub(crate) struct Cq {
     pub(crate) signaled: bool,
     /// How many endpoints are bound to it.
     pub(crate) users: u32,
+    /// How a host waits for it.
+    pub(crate) wait: Wait,
+}
+
+/// How a host waits for a queue.
+#[derive(Debug, Default)]
+pub(crate) enum Wait {
+    /// Not at all.
+    #[default]
+    Never,
+    /// In calls.
+    Calls,
+    /// In calls, and by a descriptor.
+    Descriptor(Timer),
 }
 
 impl Cq {
-    pub(crate) fn new(format: Format, size: usize) -> Self {
+    pub(crate) fn new(format: Format, size: usize, wait: Wait) -> Self {
         let completions = VecDeque::with_capacity(size.clamp(64, 1 << 16));
-        Self { format, completions, errors: VecDeque::new(), signaled: false, users: 0 }
+        Self { format, completions, errors: VecDeque::new(), signaled: false, users: 0, wait }
     }
 
     #[inline]

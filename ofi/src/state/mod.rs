@@ -17,7 +17,7 @@ mod untagged;
 pub(crate) use self::atomics::{AtomicKind, atomic_count, datatype_size};
 pub(crate) use self::av::{ADDRESS_BYTES, Av, bytes as address_bytes, text};
 pub(crate) use self::cntr::Cntr;
-pub(crate) use self::cq::{Cq, Failed, Format};
+pub(crate) use self::cq::{Cq, Failed, Format, Wait};
 pub(crate) use self::ep::{Counted, Ep, EpOptions, Operation};
 pub(crate) use self::messages::{Incoming, Outgoing};
 pub(crate) use self::mr::{Mr, Mrs};

@@ -129,3 +129,66 @@ fn a_host_reads_the_events_that_it_writes() {
     assert_eq!(close(eq), 0);
     domain.close([]);
 }
+
+/// Opens a queue with this wait object, bound to an endpoint that knows itself.
+fn waiting(domain: &Domain, wait_obj: u32) -> End {
+    let (ep, av, mut cq) = (domain.bare(), domain.av(), std::ptr::null_mut());
+    // SAFETY: zeros are a value of this structure of C.
+    let mut attr =
+        b::fi_cq_attr { format: b::FI_CQ_FORMAT_TAGGED, wait_obj, ..unsafe { std::mem::zeroed() } };
+    assert_eq!(call!(domain.domain, ops.cq_open(&mut attr, &mut cq, std::ptr::null_mut())), 0);
+    assert_eq!((bind(ep, av, 0), bind(ep, cq, u64::from(b::FI_RECV | b::FI_SEND))), (0, 0));
+    assert_eq!(control(ep, b::FI_ENABLE, std::ptr::null_mut()), 0);
+    let end = End { ep, cq, av };
+    assert_eq!(end.insert(&end.name()), 0);
+    end
+}
+
+#[test]
+fn a_host_blocks_in_a_descriptor() {
+    let domain = Domain::new(&Hints::default());
+    let end = waiting(&domain, b::FI_WAIT_FD);
+    let (mut descriptor, mut kind) = (-1, 77u32);
+    assert_eq!(control(end.cq, b::FI_GETWAIT, (&raw mut descriptor).cast()), 0);
+    assert_eq!((control(end.cq, b::FI_GETWAITOBJ, (&raw mut kind).cast()), kind), (0, b::FI_WAIT_FD));
+    let mut fids = [end.cq.cast::<b::fid>()];
+    let mut trywait = || call!(domain.fabric, ops.trywait(fids.as_mut_ptr(), 1));
+    let mut got = [0; 2];
+    assert_eq!((end.trecv(&mut got, ANY, (1, 0), 5), trywait()), (0, 0));
+    let mut poll = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one structure.
+    let mut wait = |milliseconds| unsafe { libc::poll(&mut poll, 1, milliseconds) };
+    assert_eq!((wait(0), wait(5000)), (0, 1), "it wakes the host to look");
+    assert_eq!(end.tsend(b"hi", 0, 1, 6), 0);
+    assert_eq!(trywait(), crate::host::EAGAIN as i32);
+    let contexts = [end.wait(&[]).context, end.wait(&[]).context];
+    assert!(contexts.contains(&5) && contexts.contains(&6));
+    assert_eq!((trywait(), wait(0)), (0, 0));
+    domain.close([end]);
+}
+
+#[test]
+fn a_host_waits_in_calls_if_it_has_said_so() {
+    let domain = Domain::new(&Hints::default());
+    let (never, calls) = (waiting(&domain, b::FI_WAIT_NONE), waiting(&domain, b::FI_WAIT_UNSPEC));
+    let mut entry = [0u64; 6];
+    let (room, null) = (entry.as_mut_ptr().cast(), std::ptr::null());
+    assert_eq!(call!(never.cq, ops.sread(room, 1, null, 1)), -(b::FI_ENOSYS as isize));
+    assert_eq!(control(never.cq, b::FI_GETWAIT, room), -(b::FI_ENODATA as i32));
+    let began = std::time::Instant::now();
+    assert_eq!(call!(calls.cq, ops.sread(room, 1, null, 30)), crate::host::EAGAIN);
+    assert!(began.elapsed() >= std::time::Duration::from_millis(30));
+    assert_eq!(calls.tsend(b"", 0, 1, 6), 0);
+    assert_eq!((call!(calls.cq, ops.sread(room, 1, null, -1)), entry[0]), (1, 6));
+    // Another thread ends a wait.
+    let cq = calls.cq.expose_provenance();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            let cq = std::ptr::with_exposed_provenance_mut::<b::fid_cq>(cq);
+            assert_eq!(call!(cq, ops.signal()), 0);
+        });
+        assert_eq!(call!(calls.cq, ops.sread(room, 1, null, -1)), crate::host::EAGAIN);
+    });
+    domain.close([never, calls]);
+}
