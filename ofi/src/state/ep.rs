@@ -287,14 +287,12 @@ impl Ep {
 
     #[inline]
     fn end(&mut self, request: Handle, avs: &Table<Av>, shared: &mut Shared) {
-        if !self.ops.has(request) {
-            return;
-        }
+        let Some(op) = self.ops.get(request).copied() else { return };
         let Some((status, error)) = self.engine.end(request) else {
             self.late.push(request);
             return;
         };
-        let op = self.ops.end(request);
+        self.ops.end(request);
         match op.role {
             Role::Receive if status.failure.is_none() => {
                 self.count(Counted::Recv, shared);
@@ -303,40 +301,47 @@ impl Ep {
                     self.report(self.receive, completion, shared);
                 }
             }
-            Role::Send if status.failure.is_none() => {
-                self.count(Counted::Send, shared);
-                if op.reports {
-                    self.report(self.transmit, Completion::of(op.context, op.flags), shared);
-                }
-            }
-            _ => self.end_otherwise((request, op), status, error, avs, shared),
+            _ => self.end_otherwise(request, &op, &status, error, avs, shared),
         }
     }
 
     #[inline(never)]
     fn end_otherwise(
         &mut self,
-        (request, op): (Handle, Op),
-        status: Status,
+        request: Handle,
+        op: &Op,
+        status: &Status,
         error: Option<BoxedError>,
         avs: &Table<Av>,
         shared: &mut Shared,
     ) {
+        let kept = self.ops.take_kept(request);
         match op.role {
             Role::Free | Role::Internal => {}
             Role::Send => {
                 let completion = Completion::of(op.context, op.flags);
-                self.fail(self.transmit, Counted::Send, failed(completion, &status, error), shared);
+                if status.failure.is_some() {
+                    return self.fail(
+                        self.transmit,
+                        Counted::Send,
+                        failed(completion, status, error),
+                        shared,
+                    );
+                }
+                self.count(Counted::Send, shared);
+                if op.reports {
+                    self.report(self.transmit, completion, shared);
+                }
             }
             Role::Receive => {
-                let completion = self.received(&op, &status, avs);
-                self.fail(self.receive, Counted::Recv, failed(completion, &status, error), shared);
+                let completion = self.received(op, status, avs);
+                self.fail(self.receive, Counted::Recv, failed(completion, status, error), shared);
             }
             Role::Chunk(buffer) => {
-                let completion = self.received(&op, &status, avs);
+                let completion = self.received(op, status, avs);
                 self.chunk_ended(buffer, completion, status.failure, error, shared);
             }
-            role => self.end_one_sided((request, role), status, error, avs, shared),
+            role => self.end_one_sided((request, role, kept), status, error, avs, shared),
         }
     }
 

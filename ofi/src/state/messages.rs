@@ -5,7 +5,7 @@
 use super::av::Av;
 use super::cq::{Completion, Failed};
 use super::ep::{Counted, Ep, Operation};
-use super::ops::{Op, Role};
+use super::ops::{Kept, Op, Role};
 use super::{Shared, Table};
 use crate::fi::{self, Errno};
 use carrousel_engine::{BoxedError, Found, SendEnvelope, SendKind};
@@ -89,7 +89,7 @@ impl Ep {
         let bytes = bytes(message.buffer, message.len);
         let flags_of = fi::SEND | of.flag();
         let reports = !message.silent && self.transmit.reports(flags);
-        let op = Op { role: Role::Send, reports, flags: flags_of, context, ..Op::default() };
+        let op = Op::new(Role::Send, reports, flags_of, context, 0);
         if flags & fi::INJECT != 0 {
             if message.len > self.options.inject_bytes {
                 return Err(Errno::TOO_LONG);
@@ -132,7 +132,7 @@ impl Ep {
             // It went at once after all.
             None if matches!(op.role, Role::Send) => self.sent_at_once(&op, shared),
             None => {}
-            Some(request) => self.ops.begin(request, Op { _copy: Some(copy), ..op }),
+            Some(request) => self.ops.begin_keeping(request, op, Kept::Bytes(copy)),
         }
         Ok(())
     }
@@ -190,7 +190,7 @@ impl Ep {
     fn receive_op(&self, receive: &Incoming) -> Op {
         let &Incoming { context, flags, of, .. } = receive;
         let (reports, buffer) = (self.receive.reports(flags), receive.buffer.addr());
-        Op { role: Role::Receive, reports, flags: fi::RECV | of.flag(), context, buffer, ..Op::default() }
+        Op::new(Role::Receive, reports, fi::RECV | of.flag(), context, buffer)
     }
 
     /// fi_tagged(3), `FI_PEEK`, `FI_CLAIM` and `FI_DISCARD`.

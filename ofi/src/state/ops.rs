@@ -2,9 +2,10 @@
 
 use super::rma_target::TargetWrite;
 use carrousel_rank::Handle;
+use std::collections::HashMap;
 
 /// What a request is for.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Role {
     /// For nothing: there is none.
     #[default]
@@ -16,36 +17,49 @@ pub(super) enum Role {
     /// The part of a buffer for many messages that the next one gets, by the buffer's number.
     Chunk(u64),
     /// A packet of one-sided operations.
-    Packet(Box<[u8]>),
+    Packet,
     /// The data of a write on its way to its target, by the operation's number.
     WriteData(u64),
     /// The data of a read on its way here, by the operation's number.
     ReadData(u64),
     /// The data of a peer's write.
-    Written(Box<TargetWrite>),
-    /// Bytes that somebody waits for elsewhere; they may be a copy that is kept until then.
+    Written,
+    /// Bytes that somebody waits for elsewhere.
     Internal,
 }
 
+/// What an endpoint keeps for a request until it has ended; most requests have nothing.
+#[derive(Debug)]
+pub(super) enum Kept {
+    /// A copy of what is sent, or room for what is received.
+    Bytes(Box<[u8]>),
+    /// A peer's write.
+    Write(TargetWrite),
+}
+
 /// A request.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Op {
     pub(super) role: Role,
-    pub(super) generation: u32,
+    generation: u32,
     /// Whether its completion is reported; its failure always is.
     pub(super) reports: bool,
     /// Of the completion.
     pub(super) flags: u64,
     pub(super) context: usize,
     pub(super) buffer: usize,
-    /// A copy of what is sent, where the host keeps none.
-    pub(super) _copy: Option<Box<[u8]>>,
 }
 
 impl Op {
+    /// A request of the host's.
+    #[inline]
+    pub(super) fn new(role: Role, reports: bool, flags: u64, context: usize, buffer: usize) -> Self {
+        Self { role, generation: 0, reports, flags, context, buffer }
+    }
+
     /// One of the endpoint's own.
-    pub(super) fn internal(role: Role, copy: Option<Box<[u8]>>) -> Self {
-        Self { role, _copy: copy, ..Self::default() }
+    pub(super) fn internal(role: Role) -> Self {
+        Self { role, ..Self::default() }
     }
 }
 
@@ -53,6 +67,8 @@ impl Op {
 #[derive(Debug, Default)]
 pub(super) struct Ops {
     list: Vec<Op>,
+    /// By position.
+    kept: HashMap<u32, Kept>,
     open: usize,
 }
 
@@ -68,22 +84,34 @@ impl Ops {
         self.list[at] = Op { generation: request.generation, ..op };
     }
 
-    /// Whether this request has begun and not ended.
+    /// A request begins for which something is kept.
+    pub(super) fn begin_keeping(&mut self, request: Handle, op: Op, kept: Kept) {
+        self.begin(request, op);
+        self.kept.insert(request.index, kept);
+    }
+
+    /// A request, if it has begun and not ended.
     #[inline]
-    pub(super) fn has(&self, request: Handle) -> bool {
-        self.list
-            .get(request.index as usize)
-            .is_some_and(|op| op.generation == request.generation && !matches!(op.role, Role::Free))
+    pub(super) fn get(&self, request: Handle) -> Option<&Op> {
+        let op = self.list.get(request.index as usize)?;
+        (op.generation == request.generation && op.role != Role::Free).then_some(op)
     }
 
     /// A request ends.
     #[inline]
-    pub(super) fn end(&mut self, request: Handle) -> Op {
-        self.open = self.open.saturating_sub(1);
-        self.list.get_mut(request.index as usize).map(std::mem::take).unwrap_or_default()
+    pub(super) fn end(&mut self, request: Handle) {
+        if let Some(op) = self.list.get_mut(request.index as usize) {
+            op.role = Role::Free;
+            self.open -= 1;
+        }
     }
 
-    /// The oldest position of a request of the host's with this context, of those for which `is_wanted` holds.
+    /// What was kept for a request that has ended.
+    pub(super) fn take_kept(&mut self, request: Handle) -> Option<Kept> {
+        self.kept.remove(&request.index)
+    }
+
+    /// The first request for which this holds.
     pub(super) fn find(&self, is_wanted: impl Fn(&Op) -> bool) -> Option<Handle> {
         let at = self.list.iter().position(is_wanted)?;
         Some(Handle { index: at as u32, generation: self.list[at].generation })

@@ -11,7 +11,7 @@ use super::av::Av;
 use super::cq::{Completion, Failed};
 use super::ep::{Counted, Ep, Operation, failed};
 use super::messages::{bytes, bytes_mut, refused};
-use super::ops::{Op, Role};
+use super::ops::{Kept, Op, Role};
 use super::rma_packets::{Head, Kind, PACKET_BYTES, PAYLOAD_BYTES, WITH_DATA, data_tag};
 use super::{Shared, Table};
 use crate::fi::{self, Errno};
@@ -101,7 +101,7 @@ impl Ep {
         let (caller, any) = (Operation::Packet.call().caller(), TagSelector::new(Tag(0), u64::MAX));
         // SAFETY: the room is kept with the request until that has ended, and nobody else uses it.
         let request = unsafe { self.engine.receive(bytes, caller, Source::Any, any) };
-        self.ops.begin(request.map_err(refused)?, Op::internal(Role::Packet(room), None));
+        self.ops.begin_keeping(request.map_err(refused)?, Op::internal(Role::Packet), Kept::Bytes(room));
         Ok(())
     }
 
@@ -121,9 +121,7 @@ impl Ep {
         let of = Operation::Packet;
         let sent = match self.engine.send_now(&packet, of.call().caller(), envelope).map_err(refused) {
             Ok(true) => Ok(()),
-            Ok(false) => {
-                self.send_copy(&packet, of, envelope, false, Op::internal(Role::Internal, None), shared)
-            }
+            Ok(false) => self.send_copy(&packet, of, envelope, false, Op::internal(Role::Internal), shared),
             Err(error) => Err(error),
         };
         self.rma.scratch = packet;
@@ -223,7 +221,7 @@ impl Ep {
         let request =
             unsafe { self.engine.receive(room, caller, Source::Rank(target), TagSelector::exact(tag)) };
         let request = request.map_err(refused)?;
-        self.ops.begin(request, Op::internal(Role::ReadData(number), None));
+        self.ops.begin(request, Op::internal(Role::ReadData(number)));
         if let Some(pending) = self.rma.pending.get_mut(&number) {
             pending.data = Some(request);
         }
@@ -252,7 +250,7 @@ impl Ep {
         // SAFETY: as the caller promises: the operation ends after this request has.
         let request = unsafe { self.engine.send(data, caller, envelope, SendKind::Standard) };
         if let Some(request) = request.map_err(refused)? {
-            self.ops.begin(request, Op::internal(Role::WriteData(number), None));
+            self.ops.begin(request, Op::internal(Role::WriteData(number)));
             if let Some(pending) = self.rma.pending.get_mut(&number) {
                 pending.data = Some(request);
             }
@@ -300,18 +298,18 @@ impl Ep {
     /// A request of a one-sided operation has ended.
     pub(super) fn end_one_sided(
         &mut self,
-        (request, role): (Handle, Role),
-        status: Status,
+        (request, role, kept): (Handle, Role, Option<Kept>),
+        status: &Status,
         error: Option<BoxedError>,
         avs: &Table<Av>,
         shared: &mut Shared,
     ) {
-        match role {
-            Role::Packet(room) => self.packet_arrived(room, &status, avs, shared),
-            Role::ReadData(number) | Role::WriteData(number) => {
-                self.data_ended(number, request, &status, error, shared);
+        match (role, kept) {
+            (Role::Packet, Some(Kept::Bytes(room))) => self.packet_arrived(room, status, avs, shared),
+            (Role::ReadData(number) | Role::WriteData(number), _) => {
+                self.data_ended(number, request, status, error, shared);
             }
-            Role::Written(write) => self.written(*write, &status, shared),
+            (Role::Written, Some(Kept::Write(write))) => self.written(write, status, shared),
             _ => {}
         }
     }

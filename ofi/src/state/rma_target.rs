@@ -7,7 +7,7 @@ use super::av::Av;
 use super::cq::Completion;
 use super::ep::{Counted, Ep, Operation, failed};
 use super::messages::{bytes, bytes_mut, refused};
-use super::ops::{Op, Role};
+use super::ops::{Kept, Op, Role};
 use super::rma_packets::{Head, Kind, PAYLOAD_BYTES, WITH_DATA, data_tag};
 use super::{Shared, Table};
 use crate::fi::{self, Errno};
@@ -117,8 +117,7 @@ impl Ep {
         let request =
             unsafe { self.engine.receive(room, caller, Source::Rank(from), TagSelector::exact(tag)) };
         let write = TargetWrite { from, head: *head, cntr, source, refused: found.err() };
-        let op = Op::internal(Role::Written(Box::new(write)), None);
-        self.ops.begin(request.map_err(refused)?, op);
+        self.ops.begin_keeping(request.map_err(refused)?, Op::internal(Role::Written), Kept::Write(write));
         Ok(())
     }
 
@@ -141,7 +140,7 @@ impl Ep {
         let (start, cntr) = place(head, len, fi::REMOTE_READ, shared)?;
         let envelope = SendEnvelope::new(from, Tag(data_tag(head.number.get(), false)));
         let (data, call) = (bytes(start as *const u8, len as usize), Operation::Data.call());
-        let op = Op::internal(Role::Internal, None);
+        let op = Op::internal(Role::Internal);
         if len as usize <= PAYLOAD_BYTES {
             // So that a later write to the same place does not come before it.
             // SAFETY: the host has registered these bytes for peers to read.

@@ -126,8 +126,7 @@ impl Ep {
         let request = request.map_err(refused)?;
         let Incoming { context, flags, buffer, .. } = rest;
         let (reports, flags) = (self.receive.reports(flags), fi::RECV | fi::MSG);
-        let op =
-            Op { role: Role::Chunk(number), reports, flags, context, buffer: buffer.addr(), ..Op::default() };
+        let op = Op::new(Role::Chunk(number), reports, flags, context, buffer.addr());
         self.ops.begin(request, op);
         self.untagged.buffers[at].posted = true;
         Ok(())
