@@ -3,10 +3,10 @@
 #![allow(unsafe_code, reason = "the border to libfabric")]
 
 use crate::bindings as b;
-use crate::domain::{DomainObject, Part};
-use crate::fabric::{no_control, no_ops_open};
 use crate::fi::{self, Errno, NO_ADDRESS};
 use crate::object::{Object, head, table};
+use crate::parts::{DomainObject, Part};
+use crate::refused::{no_control, no_ops_open};
 use crate::state::{ADDRESS_BYTES, Av, address_bytes, text};
 use std::ffi::{c_char, c_int, c_void};
 

@@ -3,10 +3,10 @@
 #![allow(unsafe_code, reason = "the border to libfabric")]
 
 use crate::bindings as b;
-use crate::domain::{DomainObject, Part};
-use crate::fabric::{no_bind, no_ops_open};
 use crate::fi::{Errno, version};
 use crate::object::{Object, head, table};
+use crate::parts::{DomainObject, Part};
+use crate::refused::{no_bind, no_ops_open};
 use crate::state::{Cq, Failed, Format, State, Wait};
 use crate::timeout::Timeout;
 use crate::timer::Timer;

@@ -3,39 +3,15 @@
 #![allow(unsafe_code, reason = "the border to libfabric")]
 
 use crate::bindings as b;
-use crate::fabric::{Fabric, FabricObject, no_bind, no_control, no_ops_open};
 use crate::fi::Errno;
 use crate::lock::Lock;
-use crate::object::{Object, head, table};
+use crate::object::{head, table};
+use crate::parts::{Domain, DomainObject, FabricObject};
+use crate::refused::{no_bind, no_control, no_ops_open};
 use crate::state::{AtomicKind, State, atomic_count, datatype_size};
 use crate::{av, cntr, cq, ep, mr};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-
-/// A domain: all of its objects have it in common, and it ends with the last of them.
-pub(crate) struct Domain {
-    pub(crate) state: Lock<State>,
-    /// How peers name places in registered memory, and whose the keys are.
-    pub(crate) mr_mode: i32,
-    pub(crate) fabric: Arc<Fabric>,
-}
-
-/// A domain that a host holds.
-pub(crate) type DomainObject = Object<b::fid_domain, Arc<Domain>>;
-
-/// A part of a domain that a host holds: its position in a table of the domain's state, or its key.
-pub(crate) struct Part {
-    pub(crate) domain: Arc<Domain>,
-    pub(crate) at: usize,
-}
-
-impl Part {
-    /// Uses the state of the domain.
-    #[inline]
-    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut State, usize) -> R) -> R {
-        self.domain.state.with(|state| act(state, self.at))
-    }
-}
 
 pub(crate) unsafe extern "C" fn open(
     fabric: *mut b::fid_fabric,

@@ -3,9 +3,10 @@
 #![allow(unsafe_code, reason = "the border to libfabric")]
 
 use crate::bindings as b;
-use crate::fabric::{Fabric, FabricObject, no_bind, no_control, no_ops_open};
 use crate::fi::{Errno, PEEK};
 use crate::object::{Object, head, table};
+use crate::parts::{Fabric, FabricObject};
+use crate::refused::{no_bind, no_control, no_ops_open};
 use crate::timeout::Timeout;
 use std::collections::VecDeque;
 use std::ffi::{CStr, c_char, c_int, c_void};

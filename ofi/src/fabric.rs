@@ -8,19 +8,11 @@ use crate::domain;
 use crate::eq;
 use crate::fi::{Errno, version};
 use crate::info;
-use crate::object::{Object, head, table};
+use crate::object::{head, table};
+use crate::parts::{Fabric, FabricObject};
+use crate::refused::{no_bind, no_control, no_ops_open};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
-
-/// What domains and event queues of a fabric have in common.
-#[derive(Debug)]
-pub(crate) struct Fabric {
-    /// The version of the interface that the host has asked for.
-    pub(crate) version: u32,
-}
-
-/// A fabric that a host holds.
-pub(crate) type FabricObject = Object<b::fid_fabric, Arc<Fabric>>;
 
 /// libfabric's structure of the provider, which it writes to.
 struct Provider(std::cell::UnsafeCell<b::fi_provider>);
@@ -92,27 +84,6 @@ unsafe extern "C" fn close(fid: *mut b::fid) -> c_int {
         drop(FabricObject::take(fid));
     }
     0
-}
-
-/// For objects to which nothing is bound.
-pub(crate) unsafe extern "C" fn no_bind(_: *mut b::fid, _: *mut b::fid, _: u64) -> c_int {
-    Errno::NOT_SUPPORTED.code()
-}
-
-/// For objects without commands.
-pub(crate) unsafe extern "C" fn no_control(_: *mut b::fid, _: c_int, _: *mut c_void) -> c_int {
-    Errno::NOT_SUPPORTED.code()
-}
-
-/// For objects without interfaces of their own.
-pub(crate) unsafe extern "C" fn no_ops_open(
-    _: *mut b::fid,
-    _: *const std::ffi::c_char,
-    _: u64,
-    _: *mut *mut c_void,
-    _: *mut c_void,
-) -> c_int {
-    Errno::NOT_SUPPORTED.code()
 }
 
 unsafe extern "C" fn passive_ep(

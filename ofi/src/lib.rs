@@ -39,6 +39,8 @@ mod info;
 mod lock;
 mod mr;
 mod object;
+mod parts;
+mod refused;
 mod settings;
 mod state;
 mod timeout;

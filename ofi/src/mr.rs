@@ -4,10 +4,10 @@
 
 use crate::bindings as b;
 use crate::cntr::CntrObject;
-use crate::domain::{Domain, DomainObject, Part};
-use crate::fabric::no_ops_open;
 use crate::fi::{self, Errno};
 use crate::object::{Object, head};
+use crate::parts::{Domain, DomainObject, Part};
+use crate::refused::no_ops_open;
 use crate::state::Mr;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Atomics on peers' memory (fi_atomic(3)).
 
-use super::start;
+use super::start::{TRANSMIT_FLAGS, start};
 use crate::bindings as b;
 use crate::fi::{self, Errno};
 use crate::state::{AtomicKind, Local, OneSided, Place, atomic_count, datatype_size};
@@ -271,7 +271,7 @@ unsafe fn message(
     results: (*const b::fi_ioc, usize),
     flags: u64,
 ) -> isize {
-    if flags & !super::TRANSMIT_FLAGS != 0 || flags & fi::REMOTE_CQ_DATA != 0 {
+    if flags & !TRANSMIT_FLAGS != 0 || flags & fi::REMOTE_CQ_DATA != 0 {
         return Errno::FLAGS.code() as isize;
     }
     // SAFETY: as the caller promises.

@@ -6,23 +6,23 @@ mod atomic;
 mod collective;
 mod msg;
 mod rma;
+mod start;
 mod tagged;
+
+use self::start::{EpObject, with};
 
 use crate::av::{AvObject, give_address};
 use crate::bindings as b;
 use crate::cntr::CntrObject;
 use crate::cq::CqObject;
-use crate::domain::{DomainObject, Part};
-use crate::fabric::no_ops_open;
 use crate::fi::{self, Errno, Returned};
 use crate::info::inject_bytes;
-use crate::object::{Object, head, table};
+use crate::object::{head, table};
+use crate::parts::{DomainObject, Part};
+use crate::refused::no_ops_open;
 use crate::settings;
-use crate::state::{Av, Counted, Ep, EpOptions, Shared, Table};
+use crate::state::{Counted, Ep, EpOptions};
 use std::ffi::{c_int, c_void};
-
-/// An endpoint that a host holds.
-pub(crate) type EpObject = Object<b::fid_ep, Part>;
 
 pub(crate) unsafe extern "C" fn open(
     domain: *mut b::fid_domain,
@@ -114,41 +114,6 @@ static CM_OPS: b::fi_ops_cm = b::fi_ops_cm {
     shutdown: Some(shutdown),
     join: Some(join),
 };
-
-/// Makes a call on an endpoint.
-///
-/// # Safety
-/// The host has opened the endpoint.
-#[inline]
-unsafe fn with<T, R>(
-    ep: *mut T,
-    act: impl FnOnce(&mut Ep, &Table<Av>, &mut Shared) -> Result<R, Errno>,
-) -> Result<R, Errno> {
-    // SAFETY: as the caller promises.
-    let part = unsafe { &EpObject::of(ep).own };
-    part.with(|state, at| {
-        let (ep, avs, shared) = state.ep(at)?;
-        act(ep, avs, shared)
-    })
-}
-
-/// What a call returns that starts an operation. One that has to be made again lets messages move first.
-///
-/// # Safety
-/// As [`with`].
-#[inline]
-unsafe fn start(
-    ep: *mut b::fid_ep,
-    act: impl FnOnce(&mut Ep, &Table<Av>, &mut Shared) -> Result<(), Errno>,
-) -> isize {
-    // SAFETY: as the caller promises.
-    let result = unsafe { with(ep, act) };
-    if result == Err(Errno::AGAIN) {
-        // SAFETY: as before.
-        unsafe { &EpObject::of(ep).own }.with(|state, at| state.progress(at));
-    }
-    result.returned() as isize
-}
 
 unsafe extern "C" fn close(fid: *mut b::fid) -> c_int {
     // SAFETY: the host passes an endpoint that it has opened.
@@ -406,30 +371,4 @@ unsafe extern "C" fn join(
     _: *mut c_void,
 ) -> c_int {
     Errno::NOT_SUPPORTED.code()
-}
-
-/// The flags of operations that start something.
-const TRANSMIT_FLAGS: u64 = fi::COMPLETION
-    | fi::INJECT
-    | fi::INJECT_COMPLETE
-    | fi::TRANSMIT_COMPLETE
-    | fi::DELIVERY_COMPLETE
-    | fi::MATCH_COMPLETE
-    | fi::REMOTE_CQ_DATA
-    | fi::FENCE
-    | fi::MORE;
-
-/// The only buffer of a list; an empty list is an empty buffer.
-///
-/// # Safety
-/// The list has `count` elements.
-#[inline]
-unsafe fn one(iov: *const b::iovec, count: usize) -> Result<(*mut c_void, usize), Errno> {
-    match count {
-        0 => Ok((std::ptr::null_mut(), 0)),
-        // SAFETY: as the caller promises.
-        1 if !iov.is_null() => Ok(unsafe { ((*iov).iov_base, (*iov).iov_len) }),
-        1 => Ok((std::ptr::null_mut(), 0)),
-        _ => Err(Errno::INVALID),
-    }
 }

@@ -1,6 +1,6 @@
 //! Reads and writes of peers' memory (fi_rma(3)).
 
-use super::start;
+use super::start::{TRANSMIT_FLAGS, one, start};
 use crate::bindings as b;
 use crate::fi::{self, Errno};
 use crate::state::{Access, Local, OneSided, Place};
@@ -71,7 +71,7 @@ unsafe extern "C" fn readv(
     let place = Place { of, key, address };
     // SAFETY: as the host's promises of this call.
     unsafe {
-        match super::one(iov, count) {
+        match one(iov, count) {
             Ok(buffer) => access(ep, Access::Read, buffer, place, what(context, None, false), None),
             Err(error) => error.code() as isize,
         }
@@ -81,13 +81,13 @@ unsafe extern "C" fn readv(
 /// # Safety
 /// As the host's promises of the call.
 unsafe fn message(ep: *mut b::fid_ep, kind: Access, msg: *const b::fi_msg_rma, flags: u64) -> isize {
-    if flags & !super::TRANSMIT_FLAGS != 0 || kind == Access::Read && flags & fi::INJECT != 0 {
+    if flags & !TRANSMIT_FLAGS != 0 || kind == Access::Read && flags & fi::INJECT != 0 {
         return Errno::FLAGS.code() as isize;
     }
     // SAFETY: as the caller promises.
     unsafe {
         let msg = &*msg;
-        let buffer = match super::one(msg.msg_iov, msg.iov_count) {
+        let buffer = match one(msg.msg_iov, msg.iov_count) {
             Ok(buffer) if msg.rma_iov_count == 1 => buffer,
             Ok(_) => return Errno::INVALID.code() as isize,
             Err(error) => return error.code() as isize,
@@ -142,7 +142,7 @@ unsafe extern "C" fn writev(
     let place = Place { of, key, address };
     // SAFETY: as the host's promises of this call.
     unsafe {
-        match super::one(iov, count) {
+        match one(iov, count) {
             Ok(buffer) => access(ep, Access::Write, buffer, place, what(context, None, false), None),
             Err(error) => error.code() as isize,
         }

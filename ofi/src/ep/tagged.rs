@@ -1,6 +1,6 @@
 //! Messages with tags (fi_tagged(3)).
 
-use super::start;
+use super::start::{TRANSMIT_FLAGS, one, start};
 use crate::bindings as b;
 use crate::fi::{self, Errno};
 use crate::state::{Incoming, Operation, Outgoing};
@@ -73,7 +73,7 @@ unsafe extern "C" fn recvv(
 ) -> isize {
     // SAFETY: as the host's promises of this call.
     unsafe {
-        match super::one(iov, count) {
+        match one(iov, count) {
             Ok((buffer, len)) => recv(ep, buffer, len, first(desc), from, tag, ignore, context),
             Err(error) => error.code() as isize,
         }
@@ -93,7 +93,7 @@ unsafe extern "C" fn recvmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_tagged, f
     // SAFETY: as the host's promises of this call. A search has no buffer.
     unsafe {
         let msg = &*msg;
-        let (buffer, len) = match super::one(msg.msg_iov, msg.iov_count) {
+        let (buffer, len) = match one(msg.msg_iov, msg.iov_count) {
             Ok(one) => one,
             Err(error) => return error.code() as isize,
         };
@@ -134,7 +134,7 @@ unsafe extern "C" fn sendv(
 ) -> isize {
     // SAFETY: as the host's promises of this call.
     unsafe {
-        match super::one(iov, count) {
+        match one(iov, count) {
             Ok((buffer, len)) => send(ep, buffer, len, first(desc), to, tag, context),
             Err(error) => error.code() as isize,
         }
@@ -142,13 +142,13 @@ unsafe extern "C" fn sendv(
 }
 
 unsafe extern "C" fn sendmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_tagged, flags: u64) -> isize {
-    if flags & !super::TRANSMIT_FLAGS != 0 {
+    if flags & !TRANSMIT_FLAGS != 0 {
         return Errno::FLAGS.code() as isize;
     }
     // SAFETY: as the host's promises of this call.
     unsafe {
         let msg = &*msg;
-        let (buffer, len) = match super::one(msg.msg_iov, msg.iov_count) {
+        let (buffer, len) = match one(msg.msg_iov, msg.iov_count) {
             Ok(one) => one,
             Err(error) => return error.code() as isize,
         };

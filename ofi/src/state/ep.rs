@@ -1,98 +1,22 @@
 //! An endpoint: what it is bound to, its engine, and what follows when a request of the engine ends.
 
 use super::av::{Av, bytes};
+use super::buffers::Untagged;
+use super::calls::{Binding, Counted, EpOptions, Operation};
 use super::cq::{Completion, Failed};
 use super::ops::{Op, Ops, Role};
-use super::rma::Rma;
-use super::untagged::Untagged;
-use super::{Shared, Table};
+use super::pending::Rma;
+use super::shared::Shared;
+use super::table::Table;
 use crate::fi::{self, Errno, NO_ADDRESS};
-use carrousel_engine::{BoxedError, CallContext, Endpoint};
-use carrousel_rank::{Communicator, Failure, Handle, RankId, Source, Status};
+use carrousel_engine::{BoxedError, Endpoint};
+use carrousel_rank::{Failure, Handle, RankId, Source, Status};
 use std::time::Duration;
 
 /// The most requests at a time: the engine has names for a few more.
 const REQUESTS_MAX: usize = (1 << 20) - 64;
 /// How long the end of an endpoint waits until its last messages are where their receivers look next.
 const CLOSES: Duration = Duration::from_secs(1);
-
-/// What the endpoint's two queues of messages, and its one-sided operations, are to the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    /// Messages with tags.
-    Tagged,
-    /// Messages without tags.
-    Message,
-    /// Packets of one-sided operations.
-    Packet,
-    /// Their data, where it does not fit a packet.
-    Data,
-}
-
-impl Operation {
-    /// The context of the engine's calls.
-    #[inline]
-    pub(super) fn call(self) -> &'static CallContext {
-        const fn context(number: u16) -> CallContext {
-            match Communicator::new(number) {
-                Some(communicator) => CallContext { communicator, site: None },
-                None => unreachable!(),
-            }
-        }
-        static CONTEXTS: [CallContext; 4] = [context(0), context(1), context(2), context(3)];
-        &CONTEXTS[self as usize]
-    }
-
-    /// The flag of completions.
-    #[inline]
-    pub(super) fn flag(self) -> u64 {
-        match self {
-            Self::Tagged => fi::TAGGED,
-            Self::Message => fi::MSG,
-            Self::Packet | Self::Data => fi::RMA,
-        }
-    }
-}
-
-/// A queue of an endpoint, one for what it starts and one for what it receives.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Binding {
-    pub(crate) cq: Option<usize>,
-    /// Whether only completions are reported that are asked for.
-    pub(crate) selective: bool,
-    /// The flags of calls that have none (`op_flags`).
-    pub(crate) flags: u64,
-}
-
-impl Binding {
-    /// Whether an operation with these flags reports its completion.
-    #[inline]
-    pub(super) fn reports(&self, flags: u64) -> bool {
-        !self.selective || flags & fi::COMPLETION != 0
-    }
-}
-
-/// What counters count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counted {
-    Send,
-    Recv,
-    Read,
-    Write,
-    RemoteRead,
-    RemoteWrite,
-}
-
-/// What an endpoint is opened with.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct EpOptions {
-    /// Its capabilities.
-    pub(crate) caps: u64,
-    pub(crate) transmit_flags: u64,
-    pub(crate) receive_flags: u64,
-    /// The largest message that can be sent by a copy.
-    pub(crate) inject_bytes: usize,
-}
 
 /// An endpoint.
 pub(crate) struct Ep {

@@ -3,43 +3,15 @@
 #![allow(unsafe_code, reason = "the host lends its buffers by pointer")]
 
 use super::av::Av;
+use super::calls::{Counted, Incoming, Operation, Outgoing, bytes, bytes_mut, refused};
 use super::cq::{Completion, Failed};
-use super::ep::{Counted, Ep, Operation};
+use super::ep::Ep;
 use super::ops::{Kept, Op, Role};
-use super::{Shared, Table};
+use super::shared::Shared;
+use super::table::Table;
 use crate::fi::{self, Errno};
-use carrousel_engine::{BoxedError, Found, SendEnvelope, SendKind};
+use carrousel_engine::{Found, SendEnvelope, SendKind};
 use carrousel_rank::{Source, Tag, TagSelector};
-
-/// A message that is to be sent. Its bytes are the host's until its completion.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outgoing {
-    pub(crate) of: Operation,
-    pub(crate) buffer: *const u8,
-    pub(crate) len: usize,
-    /// The receiver's position in the address vector.
-    pub(crate) to: u64,
-    pub(crate) tag: u64,
-    pub(crate) data: Option<u64>,
-    pub(crate) context: usize,
-    pub(crate) flags: u64,
-    /// Whether nothing is reported of it but its failure (`fi_inject`).
-    pub(crate) silent: bool,
-}
-
-/// A receive. Its bytes are the library's until its completion.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Incoming {
-    pub(crate) of: Operation,
-    pub(crate) buffer: *mut u8,
-    pub(crate) len: usize,
-    /// The sender's position in the address vector, or [`fi::NO_ADDRESS`].
-    pub(crate) from: u64,
-    pub(crate) tag: u64,
-    pub(crate) ignore: u64,
-    pub(crate) context: usize,
-    pub(crate) flags: u64,
-}
 
 /// What is done with a message that a search finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,26 +19,6 @@ enum Seeking {
     Peek,
     Claim,
     Discard,
-}
-
-/// The bytes of a buffer; an empty one may be anywhere.
-#[inline]
-pub(super) fn bytes(start: *const u8, len: usize) -> *const [u8] {
-    let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
-    std::ptr::slice_from_raw_parts(start, len)
-}
-
-/// The same of a buffer that is written.
-#[inline]
-pub(super) fn bytes_mut(start: *mut u8, len: usize) -> *mut [u8] {
-    let start = if len == 0 { std::ptr::NonNull::dangling().as_ptr() } else { start };
-    std::ptr::slice_from_raw_parts_mut(start, len)
-}
-
-#[cold]
-#[expect(clippy::boxed_local, reason = "the engine's errors are boxed")]
-pub(super) fn refused(error: BoxedError) -> Errno {
-    Errno::from(&*error)
 }
 
 impl Ep {

@@ -2,27 +2,33 @@
 
 mod atomics;
 mod av;
+mod buffers;
+mod calls;
 mod cntr;
 mod cq;
 mod ep;
 mod messages;
 mod mr;
 mod ops;
+mod pending;
 mod rma;
 mod rma_packets;
 mod rma_target;
+mod shared;
 mod table;
 mod untagged;
 
 pub(crate) use self::atomics::{AtomicKind, atomic_count, datatype_size};
 pub(crate) use self::av::{ADDRESS_BYTES, Av, bytes as address_bytes, text};
+pub(crate) use self::calls::{
+    Access, Counted, EpOptions, Incoming, Local, OneSided, Operation, Outgoing, Place,
+};
 pub(crate) use self::cntr::Cntr;
 pub(crate) use self::cq::{Cq, Failed, Format, Wait};
-pub(crate) use self::ep::{Counted, Ep, EpOptions, Operation};
-pub(crate) use self::messages::{Incoming, Outgoing};
-pub(crate) use self::mr::{Mr, Mrs};
-pub(crate) use self::rma::{Access, Local, OneSided, Place};
+pub(crate) use self::ep::Ep;
+pub(crate) use self::mr::Mr;
 pub(crate) use self::rma_packets::PAYLOAD_BYTES;
+pub(crate) use self::shared::Shared;
 pub(crate) use self::table::Table;
 
 use crate::fi::Errno;
@@ -33,14 +39,6 @@ pub(crate) struct State {
     pub(crate) avs: Table<Av>,
     pub(crate) eps: Table<Ep>,
     pub(crate) shared: Shared,
-}
-
-/// The parts that operations of every endpoint touch.
-#[derive(Default)]
-pub(crate) struct Shared {
-    pub(crate) cqs: Table<Cq>,
-    pub(crate) cntrs: Table<Cntr>,
-    pub(crate) mrs: Mrs,
 }
 
 impl State {

@@ -1,7 +1,8 @@
 //! What an endpoint knows of the requests of its engine that have not ended, by their position: none is searched.
 
-use super::rma_target::TargetWrite;
-use carrousel_rank::Handle;
+use super::rma_packets::Head;
+use crate::fi::Errno;
+use carrousel_rank::{Handle, RankId};
 use std::collections::HashMap;
 
 /// What a request is for.
@@ -26,6 +27,17 @@ pub(super) enum Role {
     Written,
     /// Bytes that somebody waits for elsewhere.
     Internal,
+}
+
+/// A write whose data is on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TargetWrite {
+    pub(super) from: RankId,
+    pub(super) head: Head,
+    pub(super) cntr: Option<usize>,
+    pub(super) source: u64,
+    /// Why there is no room for it.
+    pub(super) refused: Option<Errno>,
 }
 
 /// What an endpoint keeps for a request until it has ended; most requests have nothing.

@@ -8,86 +8,21 @@
 #![allow(unsafe_code, reason = "the host lends its buffers by pointer")]
 
 use super::av::Av;
+use super::calls::{Access, Counted, Local, OneSided, Operation, Place, bytes, bytes_mut, refused};
 use super::cq::{Completion, Failed};
-use super::ep::{Counted, Ep, Operation, failed};
-use super::messages::{bytes, bytes_mut, refused};
+use super::ep::{Ep, failed};
 use super::ops::{Kept, Op, Role};
+use super::pending::{Pending, Report};
 use super::rma_packets::{Head, Kind, PACKET_BYTES, PAYLOAD_BYTES, WITH_DATA, data_tag};
-use super::{Shared, Table};
+use super::shared::Shared;
+use super::table::Table;
 use crate::fi::{self, Errno};
 use carrousel_engine::{BoxedError, SendEnvelope, SendKind};
 use carrousel_rank::{Failure, Handle, RankId, Source, Status, Tag, TagSelector};
-use std::collections::HashMap;
 use zerocopy::IntoBytes;
 
 /// Receives that wait for packets: a burst of more is copied once more.
 const PACKETS: usize = 4;
-
-/// How an operation accesses the target's memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    Read,
-    Write,
-}
-
-/// Memory of the host that an operation reads or writes here.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Local {
-    pub(crate) buffer: *mut u8,
-    pub(crate) len: usize,
-}
-
-/// Memory of a peer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    /// The peer's position in the address vector.
-    pub(crate) of: u64,
-    pub(crate) key: u64,
-    pub(crate) address: u64,
-}
-
-/// What an operation reports when it ends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Report {
-    pub(super) context: usize,
-    pub(super) flags: u64,
-    pub(super) reports: bool,
-    pub(super) counted: Counted,
-}
-
-/// An operation that has not ended.
-#[derive(Debug)]
-struct Pending {
-    report: Report,
-    target: RankId,
-    /// Where its result goes, and how many bytes that has.
-    result: Option<(usize, usize)>,
-    /// The request of the data that comes or goes apart, until it has ended.
-    data: Option<Handle>,
-    /// Whether the answer is here.
-    answered: bool,
-    error: Option<Errno>,
-}
-
-/// The one-sided operations of an endpoint.
-#[derive(Debug, Default)]
-pub(super) struct Rma {
-    pending: HashMap<u64, Pending>,
-    numbers: u64,
-    /// A packet that is put together.
-    scratch: Vec<u8>,
-    /// Whether a peer was lost: then packets are not waited for any more, as any could have been that peer's.
-    pub(super) lost: bool,
-}
-
-/// What an operation does, apart from where.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OneSided {
-    pub(crate) context: usize,
-    pub(crate) flags: u64,
-    pub(crate) data: Option<u64>,
-    pub(crate) silent: bool,
-}
 
 impl Ep {
     /// Waits for packets.
@@ -265,7 +200,7 @@ impl Ep {
     #[allow(clippy::too_many_arguments, reason = "an atomic has as many parts")]
     pub(crate) unsafe fn atomic(
         &mut self,
-        kind: super::AtomicKind,
+        kind: super::atomics::AtomicKind,
         (datatype, op, count): (u8, u8, u32),
         operands: &[&[u8]],
         result: Option<Local>,

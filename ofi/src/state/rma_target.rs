@@ -4,26 +4,16 @@
 
 use super::atomics::{AtomicKind, apply, datatype_size};
 use super::av::Av;
+use super::calls::{Counted, Operation, bytes, bytes_mut, refused};
 use super::cq::Completion;
-use super::ep::{Counted, Ep, Operation, failed};
-use super::messages::{bytes, bytes_mut, refused};
-use super::ops::{Kept, Op, Role};
+use super::ep::{Ep, failed};
+use super::ops::{Kept, Op, Role, TargetWrite};
 use super::rma_packets::{Head, Kind, PAYLOAD_BYTES, WITH_DATA, data_tag};
-use super::{Shared, Table};
+use super::shared::Shared;
+use super::table::Table;
 use crate::fi::{self, Errno};
 use carrousel_engine::{SendEnvelope, SendKind};
 use carrousel_rank::{RankId, Source, Status, Tag, TagSelector};
-
-/// A write whose data is on its way.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TargetWrite {
-    from: RankId,
-    head: Head,
-    cntr: Option<usize>,
-    source: u64,
-    /// Why there is no room for it.
-    refused: Option<Errno>,
-}
 
 impl Ep {
     /// Carries out a packet. One that is none of this protocol's is dropped.

@@ -6,70 +6,18 @@
 
 #![allow(unsafe_code, reason = "the host lends its buffers by pointer")]
 
-use super::Shared;
+use super::buffers::Buffer;
+use super::calls::{Counted, Incoming, Operation, bytes_mut, refused};
 use super::cq::{Completion, Failed};
-use super::ep::{Counted, Ep, Operation};
-use super::messages::{Incoming, bytes_mut, refused};
+use super::ep::Ep;
 use super::ops::{Op, Role};
+use super::shared::Shared;
 use crate::fi::{self, Errno};
 use carrousel_engine::BoxedError;
 use carrousel_rank::{Failure, Source, Tag, TagSelector};
-use std::collections::VecDeque;
 
 /// Each message in a buffer begins at a multiple of this, from where the buffer begins: hosts read headers in place.
 const ALIGNMENT: usize = 16;
-
-/// A receive that the engine does not have, or of which it has only the next part.
-#[derive(Debug)]
-struct Buffer {
-    number: u64,
-    receive: Incoming,
-    from: Source,
-    /// Bytes that are used.
-    used: usize,
-    /// Whether the engine has a receive for its next part.
-    posted: bool,
-}
-
-impl Buffer {
-    fn is_for_many(&self) -> bool {
-        self.receive.flags & fi::MULTI_RECV != 0
-    }
-
-    /// Whether a message could be for both.
-    fn overlaps(&self, from: Source) -> bool {
-        matches!(self.from, Source::Any) || matches!(from, Source::Any) || self.from == from
-    }
-
-    /// What is left of it.
-    fn rest(&self) -> Incoming {
-        let used = self.used.min(self.receive.len);
-        Incoming {
-            buffer: self.receive.buffer.wrapping_add(used),
-            len: self.receive.len - used,
-            ..self.receive
-        }
-    }
-}
-
-/// The buffers for many messages, and the receives that wait for their ends, in the order in which they were posted.
-#[derive(Debug)]
-pub(super) struct Untagged {
-    buffers: VecDeque<Buffer>,
-    numbers: u64,
-    /// How much room the next message of a buffer has at least.
-    pub(super) least_room: usize,
-}
-
-impl Default for Untagged {
-    fn default() -> Self {
-        Self { buffers: VecDeque::new(), numbers: 0, least_room: 64 }
-    }
-}
-
-// SAFETY: the pointers are of buffers that the host has lent until their completion; whichever thread drives the endpoint
-// may use them.
-unsafe impl Send for Untagged {}
 
 impl Ep {
     /// Starts a receive.

@@ -1,0 +1,74 @@
+//! How the calls of a host reach an endpoint.
+
+#![allow(unsafe_code, reason = "the border to libfabric")]
+
+use crate::bindings as b;
+use crate::fi::{self, Errno, Returned};
+use crate::object::Object;
+use crate::parts::Part;
+use crate::state::{Av, Ep, Shared, Table};
+use std::ffi::c_void;
+
+/// An endpoint that a host holds.
+pub(crate) type EpObject = Object<b::fid_ep, Part>;
+
+/// Makes a call on an endpoint.
+///
+/// # Safety
+/// The host has opened the endpoint.
+#[inline]
+pub(super) unsafe fn with<T, R>(
+    ep: *mut T,
+    act: impl FnOnce(&mut Ep, &Table<Av>, &mut Shared) -> Result<R, Errno>,
+) -> Result<R, Errno> {
+    // SAFETY: as the caller promises.
+    let part = unsafe { &EpObject::of(ep).own };
+    part.with(|state, at| {
+        let (ep, avs, shared) = state.ep(at)?;
+        act(ep, avs, shared)
+    })
+}
+
+/// What a call returns that starts an operation. One that has to be made again lets messages move first.
+///
+/// # Safety
+/// As [`with`].
+#[inline]
+pub(super) unsafe fn start(
+    ep: *mut b::fid_ep,
+    act: impl FnOnce(&mut Ep, &Table<Av>, &mut Shared) -> Result<(), Errno>,
+) -> isize {
+    // SAFETY: as the caller promises.
+    let result = unsafe { with(ep, act) };
+    if result == Err(Errno::AGAIN) {
+        // SAFETY: as before.
+        unsafe { &EpObject::of(ep).own }.with(|state, at| state.progress(at));
+    }
+    result.returned() as isize
+}
+
+/// The flags of operations that start something.
+pub(super) const TRANSMIT_FLAGS: u64 = fi::COMPLETION
+    | fi::INJECT
+    | fi::INJECT_COMPLETE
+    | fi::TRANSMIT_COMPLETE
+    | fi::DELIVERY_COMPLETE
+    | fi::MATCH_COMPLETE
+    | fi::REMOTE_CQ_DATA
+    | fi::FENCE
+    | fi::MORE;
+
+/// The only buffer of a list; an empty list is an empty buffer.
+///
+/// # Safety
+/// The list has `count` elements.
+#[inline]
+pub(super) unsafe fn one(iov: *const b::iovec, count: usize) -> Result<(*mut c_void, usize), Errno> {
+    match count {
+        0 => Ok((std::ptr::null_mut(), 0)),
+        // SAFETY: as the caller promises.
+        1 if !iov.is_null() => Ok(unsafe { ((*iov).iov_base, (*iov).iov_len) }),
+        1 => Ok((std::ptr::null_mut(), 0)),
+        _ => Err(Errno::INVALID),
+    }
+}
