@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The peers of an endpoint of its own, by address. Clones are of the same.
 #[derive(Clone, Debug)]
-pub(super) struct Names(Arc<Mutex<Known>>);
+pub(super) struct Names(Arc<Mutex<KnownPeers>>);
 
 #[derive(Debug)]
-struct Known {
+struct KnownPeers {
     /// What every address of the job begins with.
     job: String,
     /// By rank.
@@ -25,11 +25,11 @@ impl Names {
     /// No peers yet, of a job with this name, and never more than `most`.
     pub(super) fn new(job: &str, most: u32) -> Self {
         let (addresses, ranks) = (Vec::new(), HashMap::new());
-        Self(Arc::new(Mutex::new(Known { job: format!("{job} "), addresses, ranks, most })))
+        Self(Arc::new(Mutex::new(KnownPeers { job: format!("{job} "), addresses, ranks, most })))
     }
 
     /// Every change is made at once: a panic leaves nothing half done.
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownPeers> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -51,9 +51,9 @@ pub(super) enum Kind {
     Read,
     /// An atomic that returns nothing; its operands follow the head.
     Atomic,
-    /// One that returns what was there before.
+    /// An atomic that returns what was there before.
     Fetch,
-    /// One that compares, and returns what was there before; the operands follow, then what they are compared with.
+    /// An atomic that compares, and returns what was there before; the operands follow, then what they are compared with.
     Compare,
     /// The end of an operation; what it returns follows.
     Answer,

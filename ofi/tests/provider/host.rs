@@ -85,14 +85,14 @@ impl Hints {
 pub(crate) const VERSION: u32 = 2 << 16 | 5;
 
 /// A domain, and what endpoints are opened with.
-pub(crate) struct Domain {
+pub(crate) struct Opened {
     pub(crate) info: *mut b::fi_info,
     pub(crate) fabric: *mut b::fid_fabric,
     pub(crate) domain: *mut b::fid_domain,
     pub(crate) cq_flags: u64,
 }
 
-impl Domain {
+impl Opened {
     pub(crate) fn new(hints: &Hints) -> Self {
         Self::of_version(hints, VERSION)
     }
@@ -169,10 +169,10 @@ impl Domain {
 }
 
 /// Two endpoints of a domain of their own.
-pub(crate) fn pair() -> (Domain, End, End) {
+pub(crate) fn pair() -> (Opened, End, End) {
     let mut hints = Hints::default();
     hints.domain.mr_mode = (b::FI_MR_VIRT_ADDR | b::FI_MR_PROV_KEY) as i32;
-    let domain = Domain::new(&hints);
+    let domain = Opened::new(&hints);
     let (one, two) = domain.pair();
     (domain, one, two)
 }
@@ -363,7 +363,7 @@ impl End {
     }
 
     /// Registers memory for all accesses. Returns the region and its key.
-    pub(crate) fn register(domain: &Domain, room: &mut [u8], access: u32, key: u64) -> (*mut b::fid_mr, u64) {
+    pub(crate) fn register(domain: &Opened, room: &mut [u8], access: u32, key: u64) -> (*mut b::fid_mr, u64) {
         let (mut mr, null) = (std::ptr::null_mut(), std::ptr::null_mut());
         // SAFETY: the domain is open.
         let result = unsafe {

@@ -1,6 +1,6 @@
 //! Messages with tags (fi_tagged(3)), and how they complete.
 
-use crate::host::{ANY, Domain, Hints, bind, call, control, pair};
+use crate::host::{ANY, Hints, Opened, bind, call, control, pair};
 use carrousel_ofi::bindings as b;
 
 const TAG: u64 = 0xfeed_0000_0000_0007;
@@ -87,7 +87,7 @@ fn an_inject_leaves_its_buffer_alone() {
 
 #[test]
 fn only_completions_are_reported_that_are_asked_for() {
-    let mut domain = Domain::new(&Hints::default());
+    let mut domain = Opened::new(&Hints::default());
     domain.cq_flags = b::FI_SELECTIVE_COMPLETION;
     let (one, two) = domain.pair();
     let mut got = [[0; 4]; 2];
@@ -137,7 +137,7 @@ fn a_message_that_is_too_long_says_by_how_much() {
 
 #[test]
 fn a_directed_receive_gets_messages_of_its_source_only() {
-    let domain = Domain::new(&Hints::default());
+    let domain = Opened::new(&Hints::default());
     let (one, two) = domain.pair();
     let three = domain.end();
     three.insert(&two.name());
@@ -170,7 +170,7 @@ fn an_endpoint_sends_to_itself() {
 
 #[test]
 fn counters_count_what_completes() {
-    let domain = Domain::new(&Hints::default());
+    let domain = Opened::new(&Hints::default());
     let (one, two) = (domain.bare(), domain.bare());
     let (av, sends, receives) = (domain.av(), domain.cntr(), domain.cntr());
     for (ep, cntr, flag) in [(one, sends, b::FI_SEND), (two, receives, b::FI_RECV)] {

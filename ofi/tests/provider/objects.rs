@@ -1,6 +1,6 @@
 //! Objects, what they refuse, and queues that a host fills itself.
 
-use crate::host::{ANY, Domain, End, Hints, VERSION, bind, call, close, control, pair};
+use crate::host::{ANY, End, Hints, Opened, VERSION, bind, call, close, control, pair};
 use carrousel_ofi::bindings as b;
 use std::ffi::c_void;
 
@@ -17,7 +17,7 @@ fn what_is_in_use_does_not_close() {
 
 #[test]
 fn an_endpoint_needs_its_queues_before_it_is_enabled() {
-    let domain = Domain::new(&Hints::default());
+    let domain = Opened::new(&Hints::default());
     let (ep, cq, av) = (domain.bare(), domain.cq(b::FI_CQ_FORMAT_CONTEXT), domain.av());
     let enable = || control(ep, b::FI_ENABLE, std::ptr::null_mut());
     let end = End { ep, cq, av };
@@ -29,7 +29,7 @@ fn an_endpoint_needs_its_queues_before_it_is_enabled() {
     assert_eq!((bind(ep, cq, b::FI_RECV.into()), bind(ep, cq, b::FI_RECV.into())), (0, INVALID));
     assert_eq!((enable(), enable()), (0, 0));
     // Objects of other domains, and of other kinds, are not bound.
-    let other = Domain::new(&Hints::default());
+    let other = Opened::new(&Hints::default());
     let (bare, foreign) = (domain.bare(), other.cq(b::FI_CQ_FORMAT_DATA));
     assert_eq!(bind(bare, foreign, b::FI_RECV.into()), INVALID);
     assert_eq!(bind(bare, domain.domain, 0), INVALID);
@@ -99,7 +99,7 @@ fn an_endpoint_closes_with_receives_that_have_no_message() {
 
 #[test]
 fn an_error_entry_of_an_earlier_version_is_shorter() {
-    let domain = Domain::of_version(&Hints::default(), 1 << 16 | 17);
+    let domain = Opened::of_version(&Hints::default(), 1 << 16 | 17);
     let (one, two) = domain.pair();
     assert_eq!(two.trecvmsg(&mut [], (1, 0), 4, b::FI_PEEK.into()), 0);
     // SAFETY: zeros are a value of this structure of C.
@@ -111,7 +111,7 @@ fn an_error_entry_of_an_earlier_version_is_shorter() {
 
 #[test]
 fn a_host_reads_the_events_that_it_writes() {
-    let domain = Domain::of_version(&Hints::default(), VERSION);
+    let domain = Opened::of_version(&Hints::default(), VERSION);
     let (mut eq, null) = (std::ptr::null_mut(), std::ptr::null_mut());
     // SAFETY: zeros are a value of this structure of C.
     let mut attr = b::fi_eq_attr { flags: b::FI_WRITE.into(), ..unsafe { std::mem::zeroed() } };
@@ -131,7 +131,7 @@ fn a_host_reads_the_events_that_it_writes() {
 }
 
 /// Opens a queue with this wait object, bound to an endpoint that knows itself.
-fn waiting(domain: &Domain, wait_obj: u32) -> End {
+fn waiting(domain: &Opened, wait_obj: u32) -> End {
     let (ep, av, mut cq) = (domain.bare(), domain.av(), std::ptr::null_mut());
     // SAFETY: zeros are a value of this structure of C.
     let mut attr =
@@ -146,7 +146,7 @@ fn waiting(domain: &Domain, wait_obj: u32) -> End {
 
 #[test]
 fn a_host_blocks_in_a_descriptor() {
-    let domain = Domain::new(&Hints::default());
+    let domain = Opened::new(&Hints::default());
     let end = waiting(&domain, b::FI_WAIT_FD);
     let (mut descriptor, mut kind) = (-1, 77u32);
     assert_eq!(control(end.cq, b::FI_GETWAIT, (&raw mut descriptor).cast()), 0);
@@ -169,7 +169,7 @@ fn a_host_blocks_in_a_descriptor() {
 
 #[test]
 fn a_host_waits_in_calls_if_it_has_said_so() {
-    let domain = Domain::new(&Hints::default());
+    let domain = Opened::new(&Hints::default());
     let (never, calls) = (waiting(&domain, b::FI_WAIT_NONE), waiting(&domain, b::FI_WAIT_UNSPEC));
     let mut entry = [0u64; 6];
     let (room, null) = (entry.as_mut_ptr().cast(), std::ptr::null());

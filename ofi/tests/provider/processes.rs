@@ -20,7 +20,7 @@ fn child(test: &str, parent: &End) -> Child {
 }
 
 /// An endpoint that knows its parent, at position 2.
-fn with_parent() -> (crate::host::Domain, End, End, u64) {
+fn with_parent() -> (crate::host::Opened, End, End, u64) {
     let text = std::env::var(PARENT).expect("a parent has started this");
     let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("it is a number");
     let address: Vec<_> = (0..text.len()).step_by(2).map(byte).collect();

@@ -1,6 +1,6 @@
 //! Reads and writes of a peer's memory (fi_rma(3)).
 
-use crate::host::{Domain, EAGAIN, End, Hints, call, close, pair};
+use crate::host::{EAGAIN, End, Hints, Opened, call, close, pair};
 use carrousel_ofi::bindings as b;
 use std::ffi::c_void;
 
@@ -104,7 +104,7 @@ fn memory_is_reached_with_its_key_only() {
 fn hosts_choose_keys_and_name_offsets_if_they_want() {
     let mut hints = Hints::default();
     hints.info.caps = u64::from(b::FI_RMA | b::FI_MSG);
-    let domain = Domain::new(&hints);
+    let domain = Opened::new(&hints);
     let (one, two) = domain.pair();
     let mut memory = [0; 64];
     let (mr, key) = End::register(&domain, &mut memory, ALL, 0xabcd);

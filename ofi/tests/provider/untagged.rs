@@ -1,6 +1,6 @@
 //! Messages without tags (fi_msg(3)), and buffers for many of them.
 
-use crate::host::{ANY, Domain, EAGAIN, Hints, pair};
+use crate::host::{ANY, EAGAIN, Hints, Opened, pair};
 use carrousel_ofi::bindings as b;
 
 /// Sets how much room the next message of a buffer has at least.
@@ -80,7 +80,7 @@ fn a_receive_behind_a_buffer_waits_for_its_end() {
 fn a_buffer_does_not_keep_others_from_receiving() {
     let mut hints = Hints::default();
     hints.info.caps = 0;
-    let domain = Domain::new(&hints);
+    let domain = Opened::new(&hints);
     let (one, two) = domain.pair();
     // A buffer for messages of the endpoint itself, then a receive of a message of the other one.
     let (mut buffer, mut single) = ([0; 256], [0; 3]);

@@ -78,7 +78,7 @@ pub struct Node {
     listener: Listener,
     /// The rings of the peers that have connected, in the order in which they did.
     inbound: Vec<Inbound>,
-    /// Who has connected, where that is not known ahead.
+    /// The peers that have connected, where they are not known ahead.
     introductions: Option<Introductions>,
     out: Out,
 }
