@@ -124,23 +124,28 @@ pub(crate) fn may_block(part: &Part) -> Result<(), Errno> {
 /// There is room for `count` entries of the queue's format, and as many sources, or none.
 #[inline]
 unsafe fn take(state: &mut State, at: usize, entries: *mut c_void, count: usize, sources: *mut u64) -> isize {
-    if state.shared.cqs.get(at).is_none_or(Cq::is_empty) || count == 0 {
+    let Some(cq) = state.shared.cqs.get_mut(at) else { return Errno::INVALID.code() as isize };
+    // One that asks for nothing wants messages to move.
+    let mut next = if count > 0 { cq.pop() } else { None };
+    if next.is_none() {
         state.progress_of_cq(at);
+        let Some(cq) = state.shared.cqs.get_mut(at) else { return Errno::INVALID.code() as isize };
+        next = if count > 0 { cq.pop() } else { None };
+        if next.is_none() {
+            return cq.why_none().code() as isize;
+        }
     }
     let Some(cq) = state.shared.cqs.get_mut(at) else { return Errno::INVALID.code() as isize };
     let bytes = cq.format().bytes();
     let mut read = 0;
-    while read < count
-        && let Some(completion) = cq.pop()
-    {
+    while let Some(completion) = next {
         let entry = entries.cast::<u8>().wrapping_add(read * bytes);
         // SAFETY: there is room, as the caller promises; each format is the beginning of the completion.
         unsafe {
-            // One copy of a length that the compiler knows is two moves; hosts read tagged entries, most often.
+            // A copy whose length the compiler knows is a few moves; hosts read tagged entries, most often.
             if cq.format() == Format::Tagged {
-                entry
-                    .cast::<b::fi_cq_tagged_entry>()
-                    .write_unaligned((&raw const completion).cast::<b::fi_cq_tagged_entry>().read());
+                let tagged = (&raw const completion).cast::<b::fi_cq_tagged_entry>();
+                entry.cast::<b::fi_cq_tagged_entry>().write_unaligned(tagged.read());
             } else {
                 std::ptr::copy_nonoverlapping((&raw const completion).cast(), entry, bytes);
             }
@@ -149,8 +154,9 @@ unsafe fn take(state: &mut State, at: usize, entries: *mut c_void, count: usize,
             }
         }
         read += 1;
+        next = if read < count { cq.pop() } else { None };
     }
-    if read > 0 { read as isize } else { cq.why_none().code() as isize }
+    read as isize
 }
 
 unsafe extern "C" fn read(cq: *mut b::fid_cq, entries: *mut c_void, count: usize) -> isize {

@@ -26,7 +26,7 @@ impl<T> Lock<T> {
     }
 
     /// Uses the value. Not from within another use of it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         // A thread that panics ends the process: no function that C calls unwinds.
         let _guard = self.mutex.as_ref().map(|mutex| mutex.lock().unwrap_or_else(PoisonError::into_inner));

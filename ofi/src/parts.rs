@@ -35,7 +35,7 @@ pub(crate) struct Part {
 
 impl Part {
     /// Uses the state of the domain.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut State, usize) -> R) -> R {
         self.domain.state.with(|state| act(state, self.at))
     }

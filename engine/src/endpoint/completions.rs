@@ -24,7 +24,7 @@ impl Endpoint {
 
     /// Ends a request if it is complete, as [`Endpoint::finish`]: with how it ended, and the error if it failed. The first
     /// says whose message it was of which a part is missing, too.
-    #[inline]
+    #[inline(always)]
     pub fn end(&mut self, request: Handle) -> Option<(Status, Option<BoxedError>)> {
         let status = *self.driver.rank.status(request).ok()??;
         if self.is_zcopy_in_flight(self.pending.key(request)) {
@@ -47,7 +47,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// If there is no such peer, or it is lost.
-    #[inline]
+    #[inline(always)]
     pub fn send_now(
         &mut self,
         bytes: &[u8],

@@ -16,7 +16,7 @@ pub(crate) type EpObject = Object<b::fid_ep, Part>;
 ///
 /// # Safety
 /// The host has opened the endpoint.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn with<T, R>(
     ep: *mut T,
     act: impl FnOnce(&mut Ep, &Table<Av>, &mut Shared) -> Result<R, Errno>,
@@ -33,7 +33,7 @@ pub(super) unsafe fn with<T, R>(
 ///
 /// # Safety
 /// As [`with`].
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn start(
     ep: *mut b::fid_ep,
     act: impl FnOnce(&mut Ep, &Table<Av>, &mut Shared) -> Result<(), Errno>,

@@ -21,7 +21,7 @@ pub(super) static OPS: b::fi_ops_tagged = b::fi_ops_tagged {
 
 /// # Safety
 /// As the host's promises of the call: the buffer is the library's until the completion.
-#[inline]
+#[inline(always)]
 unsafe fn receive(ep: *mut b::fid_ep, receive: Incoming, flags: Option<u64>) -> isize {
     // SAFETY: as the caller promises.
     unsafe {
@@ -34,7 +34,7 @@ unsafe fn receive(ep: *mut b::fid_ep, receive: Incoming, flags: Option<u64>) -> 
 
 /// # Safety
 /// As the host's promises of the call: nobody writes to the buffer until the completion.
-#[inline]
+#[inline(always)]
 unsafe fn transmit(ep: *mut b::fid_ep, message: Outgoing, flags: Option<u64>) -> isize {
     // SAFETY: as the caller promises.
     unsafe {

@@ -209,7 +209,7 @@ impl Ep {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(&mut self, request: Handle, avs: &Table<Av>, shared: &mut Shared) {
         let Some(op) = self.ops.get(request).copied() else { return };
         let Some((status, error)) = self.engine.end(request) else {
@@ -270,7 +270,7 @@ impl Ep {
     }
 
     /// What is reported of a receive.
-    #[inline]
+    #[inline(always)]
     pub(super) fn received(&mut self, op: &Op, status: &Status, avs: &Table<Av>) -> Completion {
         let (rank, tag) = status.message.unzip();
         let with_data = if status.data.is_some() { fi::REMOTE_CQ_DATA } else { 0 };

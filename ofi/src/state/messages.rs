@@ -27,7 +27,7 @@ impl Ep {
     /// # Safety
     /// The buffer is valid for reads, and nobody writes to it, until the send's completion, or until this returns if it is
     /// an inject.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn send(
         &mut self,
         message: &Outgoing,
@@ -101,7 +101,7 @@ impl Ep {
     ///
     /// # Safety
     /// The buffer is valid for reads and writes, initialised, and nobody uses it, until the receive's completion.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn receive(
         &mut self,
         receive: &Incoming,
@@ -127,7 +127,7 @@ impl Ep {
     ///
     /// # Safety
     /// As [`Ep::receive`].
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn post(&mut self, receive: &Incoming, from: Source) -> Result<(), Errno> {
         let tag = TagSelector::new(Tag(receive.tag), receive.ignore);
         let (bytes, caller) = (bytes_mut(receive.buffer, receive.len), receive.of.call().caller());
@@ -147,6 +147,7 @@ impl Ep {
 
     /// fi_tagged(3), `FI_PEEK`, `FI_CLAIM` and `FI_DISCARD`.
     #[cold]
+    #[inline(never)]
     unsafe fn receive_unusually(
         &mut self,
         receive: &Incoming,
