@@ -11,7 +11,7 @@ use std::time::Duration;
 /// processor's time.
 const PERIOD: Duration = Duration::from_millis(1);
 
-/// A timer that makes its descriptor readable once a period.
+/// A timer that makes its descriptor readable once a period, from when it is [restarted](Timer::restart).
 #[derive(Debug)]
 pub(crate) struct Timer(OwnedFd);
 
@@ -25,9 +25,7 @@ impl Timer {
             }
             OwnedFd::from_raw_fd(fd)
         };
-        let timer = Self(fd);
-        timer.restart();
-        Ok(timer)
+        Ok(Self(fd))
     }
 
     pub(crate) fn descriptor(&self) -> RawFd {

@@ -246,3 +246,91 @@ fn compare<T: Number>(op: b::fi_op, old: T, operand: T, compared: T) -> Option<T
     };
     Some(if swaps { operand } else { old })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What an operation makes of a number, and what it returns.
+    fn one<T: Number + std::fmt::Debug>(
+        kind: AtomicKind,
+        datatype: b::fi_datatype,
+        op: b::fi_op,
+        (old, operand, compared): (T, T, Option<T>),
+    ) -> Result<(T, Vec<u8>), Errno> {
+        let (mut memory, mut operands) = (vec![0; T::BYTES], vec![0; T::BYTES]);
+        old.write(&mut memory);
+        operand.write(&mut operands);
+        if let Some(compared) = compared {
+            let mut bytes = vec![0; T::BYTES];
+            compared.write(&mut bytes);
+            operands.extend(bytes);
+        }
+        let before = apply(kind, datatype as u8, op as u8, &mut memory, &operands)?;
+        Ok((T::read(&memory), before))
+    }
+
+    #[test]
+    fn every_operation_makes_what_the_page_says() {
+        for (op, expected) in [
+            (b::FI_MIN, -6),
+            (b::FI_MAX, 5),
+            (b::FI_SUM, -1),
+            (b::FI_DIFF, -11),
+            (b::FI_PROD, -30),
+            (b::FI_LOR, 1),
+            (b::FI_LAND, 1),
+            (b::FI_LXOR, 0),
+            (b::FI_BOR, -6 | 5),
+            (b::FI_BAND, -6 & 5),
+            (b::FI_BXOR, -6 ^ 5),
+            (b::FI_ATOMIC_WRITE, 5),
+        ] {
+            let made = one(AtomicKind::Base, b::FI_INT16, op, (-6i16, 5, None));
+            assert_eq!(made, Ok((expected, Vec::new())), "{op}");
+            let made = one(AtomicKind::Fetch, b::FI_INT16, op, (-6i16, 5, None));
+            assert_eq!(made, Ok((expected, (-6i16).to_ne_bytes().to_vec())), "{op}");
+        }
+        let wraps = one(AtomicKind::Base, b::FI_UINT8, b::FI_SUM, (255u8, 2, None));
+        assert_eq!(wraps, Ok((1, Vec::new())));
+        let sum = one(AtomicKind::Base, b::FI_DOUBLE, b::FI_SUM, (0.5f64, 0.25, None));
+        assert_eq!(sum, Ok((0.75, Vec::new())));
+    }
+
+    #[test]
+    fn a_comparison_has_the_compared_value_on_the_left() {
+        // Whether 9 is written over 5, if that is compared with 4, 5 and 6.
+        for (op, swaps) in [
+            (b::FI_CSWAP, [false, true, false]),
+            (b::FI_CSWAP_NE, [true, false, true]),
+            (b::FI_CSWAP_LE, [true, true, false]),
+            (b::FI_CSWAP_LT, [true, false, false]),
+            (b::FI_CSWAP_GE, [false, true, true]),
+            (b::FI_CSWAP_GT, [false, false, true]),
+        ] {
+            for (compared, swaps) in [4u32, 5, 6].into_iter().zip(swaps) {
+                let made = one(AtomicKind::Compare, b::FI_UINT32, op, (5, 9, Some(compared)));
+                let expected = if swaps { 9 } else { 5 };
+                assert_eq!(made, Ok((expected, 5u32.to_ne_bytes().to_vec())), "{op}, {compared}");
+            }
+        }
+        let masked = one(AtomicKind::Compare, b::FI_UINT8, b::FI_MSWAP, (0b1100u8, 0b1010, Some(0b0110)));
+        assert_eq!(masked, Ok((0b1010, vec![0b1100])));
+    }
+
+    #[test]
+    fn operands_that_do_not_fit_change_nothing() {
+        let mut memory = [7; 8];
+        for (kind, op, operands) in [
+            (AtomicKind::Base, b::FI_SUM, 7),
+            (AtomicKind::Base, b::FI_SUM, 16),
+            (AtomicKind::Compare, b::FI_CSWAP, 8),
+            (AtomicKind::Fetch, b::FI_ATOMIC_READ, 8),
+            (AtomicKind::Base, b::FI_CSWAP, 8),
+            (AtomicKind::Compare, b::FI_SUM, 16),
+        ] {
+            let made = apply(kind, b::FI_INT64 as u8, op as u8, &mut memory, &vec![1; operands]);
+            assert!(made.is_err() && memory == [7; 8], "{kind:?} {op}");
+        }
+    }
+}
