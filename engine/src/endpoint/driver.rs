@@ -136,6 +136,13 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
                 }
             }
             Work::Send { to, context, packet, data: memory } => {
+                // A small message with 8 bytes beside its own is put together on the stack.
+                if let Packet::Eager { tag, data: Some(beside), .. } = packet
+                    && memory == Some(Registry::NONE)
+                    && send_beside(to, context, (tag, beside), lent, transports)
+                {
+                    return;
+                }
                 resources.send(to, context, &packet, memory, lent, transports);
             }
             Work::Place { into, len, .. } if into == Registry::NONE => {
@@ -167,6 +174,30 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
             Work::Read { context, read, .. } => resources.read(context, read, transports),
         }
     }
+}
+
+/// The body of a message with 8 bytes beside its own: its tag and these.
+const BESIDE: usize = 2 * size_of::<u64>();
+/// The largest message that is put together on the stack.
+const SMALL: usize = 256;
+
+/// Sends a small message with 8 bytes beside its own through shared memory, if there is room for it at once; false if not.
+#[inline]
+fn send_beside(
+    to: RankId,
+    context: Context,
+    (tag, beside): (Tag, u64),
+    bytes: &[u8],
+    transports: &mut Transports<'_>,
+) -> bool {
+    const WORD: usize = size_of::<u64>();
+    if bytes.len() > SMALL {
+        return false;
+    }
+    let mut both = [0; WORD + SMALL];
+    both[..WORD].copy_from_slice(&beside.to_le_bytes());
+    both[WORD..WORD + bytes.len()].copy_from_slice(bytes);
+    transports.send_now(to, wire::eager_beside(context), tag.0, &both[..WORD + bytes.len()])
 }
 
 impl Resources {
@@ -619,6 +650,21 @@ impl Driver {
             let Envelope { source: from, tag, context } = envelope;
             let packet = Packet::Eager { tag, data: None, len };
             return self.event(Event::Packet { from, context, packet }, data, transports);
+        }
+        if let Arrival::Packet { from, context, packet: header } = arrival
+            && wire::is_eager_beside(header)
+            && let Some(len) = payload.len().checked_sub(BESIDE)
+            && let Some(tag) = payload.first_word()
+        {
+            let mut beside = [0; size_of::<u64>()];
+            payload.copy_to(size_of::<u64>(), &mut beside);
+            let data = Some(u64::from_le_bytes(beside));
+            let packet = Packet::Eager { tag: Tag(tag), data, len: len as u64 };
+            return self.event(
+                Event::Packet { from, context, packet },
+                Data { payload, at: BESIDE },
+                transports,
+            );
         }
         self.other_arrival(arrival, payload, transports);
     }

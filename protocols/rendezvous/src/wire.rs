@@ -177,6 +177,20 @@ pub const fn is_eager(header: Header) -> bool {
     header.is_like(eager(Context(0)))
 }
 
+/// The header of an EAGER with 8 bytes beside its own. Its body is its tag and these, 8 bytes each.
+#[inline]
+pub const fn eager_beside(context: Context) -> Header {
+    const KIND: u8 = Kind::EAGER.1 | Kind::WITH_WORD;
+    const EAGER: Header = Header::new(Protocol::Messages, Kind::EAGER.0, KIND, Context(0));
+    EAGER.with_context(context)
+}
+
+/// Whether the header is that of an EAGER with 8 bytes beside its own, of any communicator.
+#[inline]
+pub const fn is_eager_beside(header: Header) -> bool {
+    header.is_like(eager_beside(Context(0)))
+}
+
 /// The head of a packet. The data of an EAGER goes behind it.
 #[inline]
 pub fn encode(context: Context, packet: &Packet) -> Head {

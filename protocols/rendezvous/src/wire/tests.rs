@@ -110,10 +110,13 @@ proptest! {
         let head = encode(Context(context), &packet);
         let Packet::Eager { tag, data: None, .. } = packet else {
             prop_assert!(!is_eager(head.header()));
+            let beside = matches!(packet, Packet::Eager { data: Some(_), .. });
+            prop_assert_eq!(is_eager_beside(head.header()), beside);
+            prop_assert!(!beside || head.header() == eager_beside(Context(context)));
             return Ok(());
         };
         prop_assert_eq!(head.header(), eager(Context(context)));
-        prop_assert!(is_eager(head.header()));
+        prop_assert!(is_eager(head.header()) && !is_eager_beside(head.header()));
         prop_assert_eq!(head.body(), tag.0.to_le_bytes());
     }
 
