@@ -125,7 +125,7 @@ pub(crate) fn may_block(part: &Part) -> Result<(), Errno> {
 #[inline]
 unsafe fn take(state: &mut State, at: usize, entries: *mut c_void, count: usize, sources: *mut u64) -> isize {
     let Some(cq) = state.shared.cqs.get_mut(at) else { return Errno::INVALID.code() as isize };
-    // One that asks for nothing wants messages to move.
+    // A read of no entries lets messages move, too.
     let mut next = if count > 0 { cq.pop() } else { None };
     if next.is_none() {
         state.progress_of_cq(at);
