@@ -117,6 +117,12 @@ pub struct Flush {
     pub is_local: bool,
 }
 
+impl From<Flush> for FlushPoint {
+    fn from(Flush { target, is_local }: Flush) -> Self {
+        Self { target, is_local }
+    }
+}
+
 /// What a call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Returned {

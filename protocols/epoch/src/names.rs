@@ -22,6 +22,18 @@ pub struct OperationId {
     pub(crate) at: u32,
 }
 
+impl OperationId {
+    /// Its age, and where the window finds it: for hosts that keep the name in a form of their own.
+    pub const fn parts(self) -> (u64, u32) {
+        (self.age, self.at)
+    }
+
+    /// The name with these parts. A window knows its own names from all others.
+    pub const fn of_parts(age: u64, at: u32) -> Self {
+        Self { age, at }
+    }
+}
+
 impl fmt::Display for OperationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "operation {}", self.age)

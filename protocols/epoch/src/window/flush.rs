@@ -13,7 +13,7 @@ impl<R: EpochRules> Window<R> {
     /// A blocking flush: it is no request, but a condition of the state ([`Window::is_flushed`]).
     pub(super) fn flush(&mut self, flush: Flush) -> Result<Returned, EpochUsageError> {
         self.check_flush(flush)?;
-        Ok(Returned::Flush(FlushPoint { target: flush.target, is_local: flush.is_local }))
+        Ok(Returned::Flush(flush.into()))
     }
 
     /// A flush with a request, which later operations do not delay.
