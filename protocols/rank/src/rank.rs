@@ -33,6 +33,11 @@ impl<P: Protocol> Rank<P> {
         Self { messages, collectives, communicators, windows }
     }
 
+    /// How many ranks its job has.
+    pub fn ranks(&self) -> u32 {
+        self.communicators.ranks()
+    }
+
     /// What it was made with.
     pub fn options(&self) -> &Options {
         self.messages.options()
