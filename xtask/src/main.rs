@@ -11,6 +11,7 @@ mod guards;
 mod guest;
 mod hydra;
 mod nightly;
+mod protocols;
 mod readme;
 mod simulate;
 mod slurm;

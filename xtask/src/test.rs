@@ -5,6 +5,7 @@ use crate::deny;
 use crate::guards;
 use crate::guest;
 use crate::hydra;
+use crate::protocols;
 use crate::readme;
 use crate::simulate;
 use crate::slurm::{self, Slurm};
@@ -37,6 +38,8 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     });
     steps.step("licences and sources of dependencies", deny::dependencies);
     steps.step("advisories against dependencies", deny::advisories);
+    steps.step("the protocols without an operating system", protocols::bare);
+    steps.step("the protocols as packages", protocols::packaged);
     let mut hydra = None;
     steps.step("a launcher of others, for the tests of ours", || {
         hydra = Some(hydra::install()?);
