@@ -129,6 +129,18 @@ const ALLOWED: [(&str, &[&str]); 33] = [
             "carrousel-transport-sim",
         ],
     ),
+    (
+        "carrousel-ffi",
+        &[
+            "carrousel-epoch",
+            "carrousel-lock",
+            "carrousel-matching",
+            "carrousel-rank",
+            "carrousel-registration",
+            "carrousel-rendezvous",
+            "carrousel-wire",
+        ],
+    ),
     ("xtask", &[]),
 ];
 
@@ -163,7 +175,7 @@ const PACKETS: [&str; 6] = [
 const ALLOWED_IN_PURE: [&str; 4] = ["serde", "smallvec", "thiserror", "zerocopy"];
 
 /// What tests and benchmarks of a crate may name in addition, in `[dev-dependencies]`.
-const ALLOWED_IN_TESTS: [(&str, &[&str]); 3] = [
+const ALLOWED_IN_TESTS: [(&str, &[&str]); 4] = [
     ("carrousel-app", &["carrousel-scenario"]),
     (
         "carrousel-tests",
@@ -176,6 +188,8 @@ const ALLOWED_IN_TESTS: [(&str, &[&str]); 3] = [
             "carrousel-transport-shm",
         ],
     ),
+    // Its example is a host, whose traces are replayed.
+    ("carrousel-ffi", &["carrousel-trace", "carrousel-verify"]),
     // An arrow that points up: the whole library is measured over the adapter that the transport's tests imitate.
     ("carrousel-transport-verbs", &["carrousel"]),
 ];
@@ -285,7 +299,8 @@ fn drivers_have_no_hooks_of_the_checker() {
         assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
         String::from_utf8_lossy(&tree.stdout).contains("carrousel-rank feature \"checker\"")
     };
-    for package in ["carrousel", "carrousel-engine", "carrousel-ofi", "carrousel-transport-sim"] {
+    let drivers = ["carrousel", "carrousel-engine", "carrousel-ffi", "carrousel-ofi", "carrousel-transport-sim"];
+    for package in drivers {
         assert!(!has_hooks(package), "{package} has the hooks of the checker");
     }
     assert!(has_hooks("carrousel-verify"), "it is found where it is");
