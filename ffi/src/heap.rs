@@ -163,7 +163,7 @@ impl Heap {
         if free >= needed && len <= needed.saturating_mul(RESERVE_EXCESS) {
             return Ok(());
         }
-        // One that is too large goes if it can.
+        // It goes if it is too large, and can.
         self.renew(needed).or(if free >= needed { Ok(()) } else { Err(carrousel_error::OutOfMemory) })
     }
 
