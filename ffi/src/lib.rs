@@ -14,6 +14,7 @@
 #![allow(non_camel_case_types, reason = "the names are those of the C header")]
 
 mod border;
+mod called;
 mod error;
 mod heap;
 mod inputs;
@@ -31,6 +32,7 @@ mod window_names;
 mod work;
 
 pub use border::carrousel_allocator;
+pub use called::*;
 pub use error::*;
 pub use inputs::*;
 pub use lock::*;

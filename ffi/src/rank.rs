@@ -1,6 +1,7 @@
 //! A rank: messages, collectives and windows of one process of a job.
 
 use crate::border::{array, carrousel_allocator, text};
+use crate::called::carrousel_called;
 use crate::error::{Fault, carrousel_error};
 use crate::inputs::{carrousel_call, carrousel_event, carrousel_options, place};
 use crate::names::{
@@ -433,18 +434,6 @@ pub extern "C" fn carrousel_rank_create_window(
         window.write(rank.rank.create_window(setup).0);
         Ok(())
     })
-}
-
-/// What a call on a window has left to wait for.
-#[repr(u32)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum carrousel_called {
-    /// Nothing.
-    Done = 0,
-    /// The request, which may be complete already.
-    Request = 1,
-    /// `carrousel_rank_is_flushed`, with the target of the call.
-    Flush = 2,
 }
 
 /// The application calls on a window. `called` gets a `carrousel_called`, `request` the request if there is

@@ -1,11 +1,11 @@
 //! A window alone: the epochs of one process in one window, for hosts with messages of their own.
 
 use crate::border::{array, carrousel_allocator};
+use crate::called::carrousel_called;
 use crate::error::{Fault, carrousel_error};
 use crate::inputs::place;
 use crate::object::{self, Kind};
 use crate::outputs::Outputs;
-use crate::rank::carrousel_called;
 use crate::window_names::{
     carrousel_window_call, carrousel_window_event, carrousel_window_setup, carrousel_window_work, flush,
 };

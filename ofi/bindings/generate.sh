@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes src/bindings.rs of libfabric's headers: bindings/generate.sh DIRECTORY, in which libfabric v2.5.1 is unpacked.
-# Needs bindgen (cargo install bindgen-cli, 0.72) and libclang. The result is checked in, because a build must not depend
+# Needs bindgen (cargo install bindgen-cli, 0.73.2) and libclang. The result is checked in, because a build must not depend
 # on the headers of the machine: a core of 2.x copies whole structures, which those of 1.17 are too small for.
 set -e
 cd "$(dirname "$0")"
