@@ -11,6 +11,7 @@ mod guards;
 mod guest;
 mod hydra;
 mod nightly;
+mod others;
 mod protocols;
 mod readme;
 mod simulate;
@@ -72,6 +73,7 @@ enum Chore {
     /// programs that are missing are installed; elsewhere the tests are skipped. `guest run` runs any command.
     Guest(guest::Guest),
     Soak(soak::Soak),
+    Others(others::Others),
     Simulate(simulate::Simulate),
     /// Reproduce the papers' figures in the simulator, beside the papers' numbers
     ///
@@ -96,6 +98,10 @@ fn main() -> ExitCode {
         Chore::Bench { what } => bench::run(&what),
         Chore::Guest(guest) => return guest::run(&guest),
         Chore::Soak(soak) => match soak::run(&soak) {
+            Ok(status) => return status,
+            Err(message) => Err(message),
+        },
+        Chore::Others(others) => match others::run(&others) {
             Ok(status) => return status,
             Err(message) => Err(message),
         },

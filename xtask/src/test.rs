@@ -5,6 +5,7 @@ use crate::deny;
 use crate::guards;
 use crate::guest;
 use crate::hydra;
+use crate::others;
 use crate::protocols;
 use crate::readme;
 use crate::simulate;
@@ -90,6 +91,7 @@ fn beside_each_other() -> Vec<ParallelStep> {
             },
         ),
         ParallelStep::new("simulation: 1,000 seeds, and defects of the past", simulate::step),
+        ParallelStep::new("tests of mpi4py over the provider, on two other libraries", others::short),
         ParallelStep::new("examples in the documentation", || {
             tools::run(cargo(&["test", "--workspace", "--all-features", "--locked", "--doc"]))
         }),

@@ -17,7 +17,7 @@ const QUESTION: Duration = Duration::from_secs(30);
 
 /// A library that can be installed.
 #[derive(Debug)]
-pub(super) struct Baseline {
+pub(crate) struct Baseline {
     pub(super) source: Source,
     /// As the package index calls it.
     package: &'static str,
@@ -77,9 +77,14 @@ pub(super) fn chosen(tuned: bool) -> impl Iterator<Item = &'static Baseline> {
     BASELINES.iter().filter(move |baseline| tuned || baseline.source != Source::OpenMpiUcx)
 }
 
+/// One of them.
+pub(crate) fn of(source: Source) -> Option<&'static Baseline> {
+    BASELINES.iter().find(|baseline| baseline.source == source)
+}
+
 impl Baseline {
     /// Installs what is missing and compiles the measurements.
-    pub(super) fn prepare(&self) -> Result<(), String> {
+    pub(crate) fn prepare(&self) -> Result<(), String> {
         if !self.tool("mpicc").exists() || !self.tool("mpiexec").exists() {
             self.install()?;
         }
@@ -148,11 +153,13 @@ impl Baseline {
         directory().join(format!("{}-{}", self.package, self.version))
     }
 
-    fn tool(&self, name: &str) -> PathBuf {
+    /// A program of its installation.
+    pub(crate) fn tool(&self, name: &str) -> PathBuf {
         self.home().join("bin").join(name)
     }
 
-    fn program(&self) -> PathBuf {
+    /// The measurements, compiled for it.
+    pub(crate) fn program(&self) -> PathBuf {
         directory().join(format!("pt2pt-{}-{}", self.package, self.version))
     }
 }

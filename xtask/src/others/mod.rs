@@ -1,0 +1,133 @@
+//! `cargo xtask others`: programs of other MPI libraries over the libfabric provider, judged by what the same command does
+//! without it.
+
+mod finding;
+mod hosts;
+mod judges;
+mod mpi4py;
+
+use crate::bench::Format;
+use crate::table::{render, table};
+use crate::tools::{cargo, note, run as run_command, show, target};
+use clap::Args;
+use finding::{Finding, Verdict};
+use hosts::Host;
+use judges::{JUDGES, Judge};
+use serde::Serialize;
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Run programs of other MPI libraries over the libfabric provider
+///
+/// What is missing is installed: wheels of MPICH, Open MPI and mpi4py into target/peers; Debian's packages only if they
+/// are there. Each line of the table compares a judge over the provider with the same command without it, or over
+/// libfabric's own providers. The exit status is 0 if no line is worse. The lines are in target/others.json, too.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Others {
+    /// Only the judges whose name contains this
+    #[arg(long, default_value = "", value_name = "NAME")]
+    only: String,
+    /// Only these hosts; all, unless given
+    #[arg(long, value_enum)]
+    host: Vec<Host>,
+    /// Ranks of the jobs that may have any number
+    #[arg(long, value_delimiter = ',', default_values_t = [2, 4])]
+    ranks: Vec<u32>,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+/// What `others.json` has.
+#[derive(Serialize)]
+struct OthersReport<'a> {
+    version: u32,
+    findings: &'a [Finding],
+}
+
+/// Runs the judges.
+pub(crate) fn run(others: &Others) -> Result<ExitCode, String> {
+    let provider = build()?;
+    let hosts = match &others.host[..] {
+        [] => Host::ALL.into_iter().filter(Host::is_obtainable).collect(),
+        hosts => hosts.to_vec(),
+    };
+    for host in &hosts {
+        host.install()?;
+    }
+    let mut findings = Vec::new();
+    for judge in JUDGES.iter().filter(|judge| judge.name().contains(&others.only)) {
+        for host in hosts.iter().filter(|host| judge.is_for(**host)) {
+            for ranks in judge.ranks(&others.ranks) {
+                note(&format!("{} on {}, {ranks} ranks", judge.name(), host.name()));
+                findings.extend(judge.run(*host, ranks, &provider));
+            }
+        }
+    }
+    let json = serde_json::to_string_pretty(&OthersReport { version: 1, findings: &findings })
+        .map_err(|error| format!("the results cannot be written as JSON: {error}"))?;
+    let path = target().join("others.json");
+    fs::write(&path, &json).map_err(|error| format!("{}: {error}", path.display()))?;
+    match others.format {
+        Format::Json => println!("{json}"),
+        Format::Table => print!("{}", text(&findings)),
+    }
+    let worse = findings.iter().filter(|finding| finding.verdict != Verdict::Met).count();
+    if findings.is_empty() {
+        return Err(format!("no judge's name contains `{}`", others.only));
+    }
+    Ok(if worse == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A part of it that takes a minute, with the provider as the tests have built it.
+pub(crate) fn short() -> Result<(), String> {
+    // With an example, all crates are those of the tests, and none is built once more.
+    let libraries = ["build", "--workspace", "--all-features", "--locked", "--lib", "--example", "empty"];
+    run_command(cargo(&libraries))?;
+    let provider = target().join("debug");
+    for host in [Host::OpenMpi, Host::Mpich] {
+        host.install()?;
+        let found = Judge::Mpi4py(Some("test_p2p_buf")).run(host, 2, &provider);
+        text(&found).lines().for_each(show);
+        if let Some(worse) = found.iter().find(|finding| finding.verdict != Verdict::Met) {
+            return Err(format!("{} on {}: {}", worse.judge, worse.host, worse.ours));
+        }
+    }
+    Ok(())
+}
+
+/// Builds the provider as users do; says in which directory it is.
+fn build() -> Result<PathBuf, String> {
+    run_command(cargo(&["build", "--release", "--locked", "--package", "carrousel-ofi"]))?;
+    Ok(target().join("release"))
+}
+
+fn text(findings: &[Finding]) -> String {
+    let mut table = table();
+    table.set_header(["judge", "host", "ranks", "carrousel", "reference", "verdict"]);
+    for finding in findings {
+        let Finding { judge, host, ranks, ours, reference, verdict } = finding;
+        table.add_row([judge, host, &ranks.to_string(), ours, reference, verdict.word()]);
+    }
+    render(table, 2..3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_finding_is_a_line() {
+        let finding = Finding {
+            judge: "latency, 8 B".to_owned(),
+            host: "MPICH 5.0.2".to_owned(),
+            ranks: 2,
+            ours: "1.70 us".to_owned(),
+            reference: "tcp 9.50 us".to_owned(),
+            verdict: Verdict::Met,
+        };
+        let text = text(&[finding]);
+        assert!(text.lines().count() == 2 && text.ends_with("tcp 9.50 us  met\n"), "{text}");
+    }
+}
