@@ -12,13 +12,13 @@ pub(super) struct Finding {
     pub(super) ours: String,
     /// Without it.
     pub(super) reference: String,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: Comparison,
 }
 
 /// How that compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Verdict {
+pub(super) enum Comparison {
     /// As it should be.
     Met,
     /// It runs, and misses what it should reach.
@@ -27,7 +27,7 @@ pub(super) enum Verdict {
     Failed,
 }
 
-impl Verdict {
+impl Comparison {
     pub(super) fn word(&self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -47,5 +47,5 @@ pub(super) struct Compared {
     pub(super) of: String,
     pub(super) ours: String,
     pub(super) reference: String,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: Comparison,
 }

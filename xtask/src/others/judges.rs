@@ -1,7 +1,7 @@
 //! The judges: programs that nobody has changed, and what they have to show.
 
-use super::finding::{Compared, Finding, Verdict};
-use super::hosts::{Host, Over};
+use super::finding::{Compared, Comparison, Finding};
+use super::hosts::{MpiHost, Over};
 use super::mpi4py;
 use crate::bench::process::{end_of, output};
 use crate::bench::record::{Record, parse};
@@ -50,13 +50,13 @@ impl Judge {
     }
 
     /// Whether it runs on this host here.
-    pub(super) fn is_for(self, host: Host) -> bool {
+    pub(super) fn is_for(self, host: MpiHost) -> bool {
         match self {
             Self::Latency | Self::Overlap => true,
             Self::Mpi4py(_) => host.python().is_some(),
             // Once: with the libfabric that Debian's Open MPI has.
-            Self::Pingpong => host == Host::DebianOpenMpi && find("fi_pingpong").is_some(),
-            Self::Hpcc => host == Host::DebianOpenMpi && find("hpcc").is_some(),
+            Self::Pingpong => host == MpiHost::DebianOpenMpi && find("fi_pingpong").is_some(),
+            Self::Hpcc => host == MpiHost::DebianOpenMpi && find("hpcc").is_some(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Judge {
     }
 
     /// Runs it over the provider in this directory, and without.
-    pub(super) fn run(self, host: Host, ranks: u32, provider: &Path) -> Vec<Finding> {
+    pub(super) fn run(self, host: MpiHost, ranks: u32, provider: &Path) -> Vec<Finding> {
         let over = Over::Carrousel(provider);
         let found = match self {
             Self::Latency => latency(host, over).map(|found| vec![found]),
@@ -85,13 +85,13 @@ impl Judge {
             Finding { judge, host: host.name().to_owned(), ranks, ours, reference, verdict }
         };
         let failed = |ours| {
-            vec![Compared { of: String::new(), ours, reference: String::new(), verdict: Verdict::Failed }]
+            vec![Compared { of: String::new(), ours, reference: String::new(), verdict: Comparison::Failed }]
         };
         found.unwrap_or_else(failed).into_iter().map(finding).collect()
     }
 }
 
-fn measured(host: Host, over: Over<'_>, bench: &str, size: &str) -> Result<Vec<Record>, String> {
+fn measured(host: MpiHost, over: Over<'_>, bench: &str, size: &str) -> Result<Vec<Record>, String> {
     let mut job = host.job(over, 2);
     job.arg(host.measurements()).args(["--bench", bench, "--size", size, "--seconds", "0.5"]);
     parse(&output(job, LIMIT)?.stdout)
@@ -109,7 +109,7 @@ fn medians(rounds: &[Vec<Record>]) -> BTreeMap<String, f64> {
     values.into_iter().filter_map(median).collect()
 }
 
-fn latency(host: Host, ours: Over<'_>) -> Result<Compared, String> {
+fn latency(host: MpiHost, ours: Over<'_>) -> Result<Compared, String> {
     let all: Vec<Over<'_>> =
         [ours].into_iter().chain(host.providers().iter().copied()).chain([Over::Default]).collect();
     let mut rounds: Vec<Vec<Vec<Record>>> = vec![Vec::new(); all.len()];
@@ -127,11 +127,11 @@ fn latency(host: Host, ours: Over<'_>) -> Result<Compared, String> {
         of: String::new(),
         ours: format!("{own:.2} us"),
         reference: told.collect::<Vec<_>>().join(", "),
-        verdict: Verdict::of(*own <= best),
+        verdict: Comparison::of(*own <= best),
     })
 }
 
-fn overlap(host: Host, ours: Over<'_>) -> Result<Vec<Compared>, String> {
+fn overlap(host: MpiHost, ours: Over<'_>) -> Result<Vec<Compared>, String> {
     let (mut own, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         own.push(measured(host, ours, "overlap", "1MiB")?);
@@ -142,7 +142,7 @@ fn overlap(host: Host, ours: Over<'_>) -> Result<Vec<Compared>, String> {
     let compared = waits.map(|(name, took)| Compared {
         ours: format!("{took:.1} us"),
         reference: theirs.get(&name).map(|took| format!("default {took:.1} us")).unwrap_or_default(),
-        verdict: Verdict::of(took <= WAIT_US_MAX),
+        verdict: Comparison::of(took <= WAIT_US_MAX),
         of: format!(", {name}"),
     });
     Ok(compared.collect())
@@ -172,11 +172,11 @@ fn pingpong(provider: &Path) -> Result<Compared, String> {
         of: ", 8 B".to_owned(),
         ours: format!("{own:.2} us"),
         reference: format!("shm {shm:.2} us"),
-        verdict: Verdict::of(own <= shm),
+        verdict: Comparison::of(own <= shm),
     })
 }
 
-fn hpcc(host: Host, ranks: u32, ours: Over<'_>) -> Result<Compared, String> {
+fn hpcc(host: MpiHost, ranks: u32, ours: Over<'_>) -> Result<Compared, String> {
     const EXAMPLE: &str = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
     let input = fs::read_to_string(EXAMPLE).map_err(|error| format!("{EXAMPLE}: {error}"))?;
     let ran = |over: Over<'_>| -> Result<bool, String> {
@@ -191,7 +191,7 @@ fn hpcc(host: Host, ranks: u32, ours: Over<'_>) -> Result<Compared, String> {
     };
     let told = |ran: bool| if ran { "Success=1" } else { "no success" };
     let (own, theirs) = (ran(ours)?, ran(Over::Default)?);
-    let verdict = if own || !theirs { Verdict::of(own) } else { Verdict::Failed };
+    let verdict = if own || !theirs { Comparison::of(own) } else { Comparison::Failed };
     let (ours, reference) = (told(own).to_owned(), told(theirs).to_owned());
     Ok(Compared { of: String::new(), ours, reference, verdict })
 }

@@ -10,8 +10,8 @@ use crate::bench::Format;
 use crate::table::{render, table};
 use crate::tools::{cargo, note, run as run_command, show, target};
 use clap::Args;
-use finding::{Finding, Verdict};
-use hosts::Host;
+use finding::{Comparison, Finding};
+use hosts::MpiHost;
 use judges::{JUDGES, Judge};
 use serde::Serialize;
 use std::fs;
@@ -30,7 +30,7 @@ pub(crate) struct Others {
     only: String,
     /// Only these hosts; all, unless given
     #[arg(long, value_enum)]
-    host: Vec<Host>,
+    host: Vec<MpiHost>,
     /// Ranks of the jobs that may have any number
     #[arg(long, value_delimiter = ',', default_values_t = [2, 4])]
     ranks: Vec<u32>,
@@ -50,7 +50,7 @@ struct OthersReport<'a> {
 pub(crate) fn run(others: &Others) -> Result<ExitCode, String> {
     let provider = build()?;
     let hosts = match &others.host[..] {
-        [] => Host::ALL.into_iter().filter(Host::is_obtainable).collect(),
+        [] => MpiHost::ALL.into_iter().filter(MpiHost::is_obtainable).collect(),
         hosts => hosts.to_vec(),
     };
     for host in &hosts {
@@ -73,7 +73,7 @@ pub(crate) fn run(others: &Others) -> Result<ExitCode, String> {
         Format::Json => println!("{json}"),
         Format::Table => print!("{}", text(&findings)),
     }
-    let worse = findings.iter().filter(|finding| finding.verdict != Verdict::Met).count();
+    let worse = findings.iter().filter(|finding| finding.verdict != Comparison::Met).count();
     if findings.is_empty() {
         return Err(format!("no judge's name contains `{}`", others.only));
     }
@@ -86,11 +86,11 @@ pub(crate) fn short() -> Result<(), String> {
     let libraries = ["build", "--workspace", "--all-features", "--locked", "--lib", "--example", "empty"];
     run_command(cargo(&libraries))?;
     let provider = target().join("debug");
-    for host in [Host::OpenMpi, Host::Mpich] {
+    for host in [MpiHost::OpenMpi, MpiHost::Mpich] {
         host.install()?;
         let found = Judge::Mpi4py(Some("test_p2p_buf")).run(host, 2, &provider);
         text(&found).lines().for_each(show);
-        if let Some(worse) = found.iter().find(|finding| finding.verdict != Verdict::Met) {
+        if let Some(worse) = found.iter().find(|finding| finding.verdict != Comparison::Met) {
             return Err(format!("{} on {}: {}", worse.judge, worse.host, worse.ours));
         }
     }
@@ -125,7 +125,7 @@ mod tests {
             ranks: 2,
             ours: "1.70 us".to_owned(),
             reference: "tcp 9.50 us".to_owned(),
-            verdict: Verdict::Met,
+            verdict: Comparison::Met,
         };
         let text = text(&[finding]);
         assert!(text.lines().count() == 2 && text.ends_with("tcp 9.50 us  met\n"), "{text}");

@@ -1,7 +1,7 @@
 //! mpi4py's own tests.
 
-use super::finding::{Compared, Verdict};
-use super::hosts::{Host, Over};
+use super::finding::{Compared, Comparison};
+use super::hosts::{MpiHost, Over};
 use crate::bench::baselines;
 use crate::bench::process::end_of;
 use crate::tools::run;
@@ -15,13 +15,13 @@ const VERSION: &str = "4.1.2";
 /// A module that is not done by then hangs.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Those that start processes of their own, for which a launcher's daemons would have to be told of the provider, too.
+/// Modules that start processes of their own, for which a launcher's daemons would have to be told of the provider, too.
 const LEFT_OUT: [&str; 2] = ["test_spawn", "test_dynproc"];
 
 /// Runs each module over the provider, and without it where it fails. A line for all that pass, and one for each that does
 /// not.
 pub(super) fn tests(
-    host: Host,
+    host: MpiHost,
     ranks: u32,
     ours: Over<'_>,
     only: Option<&str>,
@@ -58,7 +58,7 @@ pub(super) fn tests(
             of: format!(", {module}"),
             ours: own.text(),
             reference: told.collect::<Vec<_>>().join("; "),
-            verdict: if same.is_some() { Verdict::Met } else { Verdict::Failed },
+            verdict: if same.is_some() { Comparison::Met } else { Comparison::Failed },
         });
     }
     if passed > 0 {
@@ -69,7 +69,7 @@ pub(super) fn tests(
                 ours: format!("{count} tests pass"),
                 reference: String::new(),
                 // A pattern that finds no tests proves nothing.
-                verdict: if count > 0 { Verdict::Met } else { Verdict::Failed },
+                verdict: if count > 0 { Comparison::Met } else { Comparison::Failed },
             },
         );
     }
