@@ -6,7 +6,7 @@ use crate::bindings as b;
 use crate::fi::{self, Errno, Returned};
 use crate::object::Object;
 use crate::parts::Part;
-use crate::state::{Av, Ep, Shared, Table};
+use crate::state::{Av, Ep, Incoming, Outgoing, Shared, Table};
 use std::ffi::c_void;
 
 /// An endpoint that a host holds.
@@ -70,5 +70,35 @@ pub(super) unsafe fn one(iov: *const b::iovec, count: usize) -> Result<(*mut c_v
         1 if !iov.is_null() => Ok(unsafe { ((*iov).iov_base, (*iov).iov_len) }),
         1 => Ok((std::ptr::null_mut(), 0)),
         _ => Err(Errno::INVALID),
+    }
+}
+
+/// Begins a receive, with the endpoint's flags if the call has none.
+///
+/// # Safety
+/// As the host's promises of the call: the buffer is the library's until the completion.
+#[inline(always)]
+pub(super) unsafe fn receive(ep: *mut b::fid_ep, receive: Incoming, flags: Option<u64>) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe {
+        start(ep, |ep, avs, shared| {
+            let flags = flags.unwrap_or(ep.receive.flags);
+            ep.receive(&Incoming { flags, ..receive }, avs, shared)
+        })
+    }
+}
+
+/// Begins to send a message, with the endpoint's flags if the call has none.
+///
+/// # Safety
+/// As the host's promises of the call: nobody writes to the buffer until the completion.
+#[inline(always)]
+pub(super) unsafe fn transmit(ep: *mut b::fid_ep, message: Outgoing, flags: Option<u64>) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe {
+        start(ep, |ep, avs, shared| {
+            let flags = flags.unwrap_or(ep.transmit.flags);
+            ep.send(&Outgoing { flags, ..message }, avs, shared)
+        })
     }
 }

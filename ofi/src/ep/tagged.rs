@@ -1,6 +1,6 @@
 //! Messages with tags (fi_tagged(3)).
 
-use super::start::{TRANSMIT_FLAGS, one, start};
+use super::start::{TRANSMIT_FLAGS, one, receive, transmit};
 use crate::bindings as b;
 use crate::fi::{self, Errno};
 use crate::state::{Incoming, Operation, Outgoing};
@@ -18,32 +18,6 @@ pub(super) static OPS: b::fi_ops_tagged = b::fi_ops_tagged {
     senddata: Some(senddata),
     injectdata: Some(injectdata),
 };
-
-/// # Safety
-/// As the host's promises of the call: the buffer is the library's until the completion.
-#[inline(always)]
-unsafe fn receive(ep: *mut b::fid_ep, receive: Incoming, flags: Option<u64>) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe {
-        start(ep, |ep, avs, shared| {
-            let flags = flags.unwrap_or(ep.receive.flags);
-            ep.receive(&Incoming { flags, ..receive }, avs, shared)
-        })
-    }
-}
-
-/// # Safety
-/// As the host's promises of the call: nobody writes to the buffer until the completion.
-#[inline(always)]
-unsafe fn transmit(ep: *mut b::fid_ep, message: Outgoing, flags: Option<u64>) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe {
-        start(ep, |ep, avs, shared| {
-            let flags = flags.unwrap_or(ep.transmit.flags);
-            ep.send(&Outgoing { flags, ..message }, avs, shared)
-        })
-    }
-}
 
 unsafe extern "C" fn recv(
     ep: *mut b::fid_ep,
