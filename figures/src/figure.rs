@@ -13,7 +13,7 @@ pub struct Figure {
     pub setup: String,
     /// Its diagrams.
     pub panels: Vec<Panel>,
-    /// Runs, drawn in time.
+    /// Runs, and counterexamples.
     #[serde(skip)]
     pub drawings: Vec<Drawing>,
     /// What the paper says of all that.
@@ -22,7 +22,7 @@ pub struct Figure {
     pub differences: Vec<String>,
 }
 
-/// A run, drawn in time.
+/// A run, drawn in time, or a counterexample, step by step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Drawing {
     /// What it shows.

@@ -9,7 +9,8 @@
 //! **Promises.** A figure is a function of nothing but [`Points`]: the same numbers in each run. A relation compares
 //! shapes, with a tolerance that it shows. The paper's numbers are those that its text states; a curve that is only drawn
 //! has none.
-//! **Leaves to others.** Times of real runs (`carrousel-bench`), and proofs: a figure shows one order of events.
+//! **Leaves to others.** Times of real runs (`carrousel-bench`), and proofs: a figure shows one order of events, but those
+//! of races, which show what the model checker finds without a rule, and that it finds nothing with all of them.
 //! **Entry point.** [`FAMILIES`]: a family is a paper, or a part of one, and a further figure is a line there. Begin
 //! reading at [`Figure`].
 //!

@@ -1,5 +1,6 @@
 //! Runs scenarios for figures, and reads times from their reports.
 
+use carrousel_scenario::Scenario;
 use carrousel_transport_sim::{BadNetwork, Config, Inefficiency, Network, Report, SimError, simulate};
 
 /// Why there is no figure.
@@ -14,6 +15,14 @@ pub enum FigureError {
     Failed {
         /// Why.
         error: SimError,
+        /// Its text.
+        text: String,
+    },
+    /// It cannot be explored.
+    #[error("a figure's scenario cannot be explored: {error}\n{text}")]
+    Unexplored {
+        /// Why.
+        error: carrousel_verify::run::Error,
         /// Its text.
         text: String,
     },
@@ -49,11 +58,15 @@ impl Machine {
 
     /// Runs a scenario.
     pub(crate) fn run(&self, text: &str) -> Result<Report, FigureError> {
-        let scenario = carrousel_scenario::load("figure.scn", text.as_bytes());
-        let scenario =
-            scenario.map_err(|error| FigureError::Scenario(format!("{}\n{text}", error.render(false))))?;
-        simulate(&scenario, &self.0).map_err(|error| FigureError::Failed { error, text: text.to_owned() })
+        simulate(&scenario(text)?, &self.0)
+            .map_err(|error| FigureError::Failed { error, text: text.to_owned() })
     }
+}
+
+/// The scenario with this text.
+pub(crate) fn scenario(text: &str) -> Result<Scenario, FigureError> {
+    let scenario = carrousel_scenario::load("figure.scn", text.as_bytes());
+    scenario.map_err(|error| FigureError::Scenario(format!("{}\n{text}", error.render(false))))
 }
 
 /// Times of labelled statements, in virtual microseconds. A label is of one statement, or of one in each round.

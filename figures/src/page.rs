@@ -78,7 +78,7 @@ impl Page {
         }
         self.add(format_args!("</div>"));
         if !figure.drawings.is_empty() {
-            self.add(format_args!("<details><summary>{} timelines</summary>", figure.drawings.len()));
+            self.add(format_args!("<details><summary>{} drawings</summary>", figure.drawings.len()));
             for drawing in &figure.drawings {
                 // As an image: its style sheet is its own.
                 let (title, address) = (escape(&drawing.title), data_address(&drawing.svg));

@@ -127,6 +127,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
             "carrousel-scenario",
             "carrousel-schedule",
             "carrousel-transport-sim",
+            "carrousel-verify",
         ],
     ),
     (

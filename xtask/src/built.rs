@@ -25,6 +25,9 @@ pub(crate) enum Kind {
 /// The command `carrousel`.
 pub(crate) const COMMAND: Built = Built { package: "carrousel-cli", kind: Kind::Bin, name: "carrousel" };
 
+/// A package that is built alone has other features than beside the others, and is built once more.
+const EVERYTHING: [&str; 2] = ["--workspace", "--all-features"];
+
 /// An example program.
 pub(crate) const fn example(name: &'static str) -> Built {
     Built { package: "carrousel-app", kind: Kind::Example, name }
@@ -46,19 +49,22 @@ impl Built {
         // What features a crate has depends on whether anything is built that has dependencies for tests alone: with an
         // example, a program's crates are those of the tests, and are not built once more.
         let as_tests = if self.kind == Kind::Bin { &["--example", "empty"][..] } else { &[] };
-        self.build_as("dev", as_tests)
+        self.build_as("dev", &EVERYTHING, as_tests)
     }
 
-    /// Builds it as users do; says where it is.
+    /// Builds it as users do, who may have neither libibverbs nor hwloc; says where it is.
     pub(crate) fn build_release(&self) -> Result<PathBuf, String> {
-        self.build_as("release", &[])
+        self.build_as("release", &["--package", self.package], &[])
     }
 
-    fn build_as(&self, profile: &str, beside: &[&str]) -> Result<PathBuf, String> {
-        // A package built alone would have other features, and be built once more.
-        let mut command =
-            cargo(&["build", "--profile", profile, "--locked", "--quiet", "--workspace", "--all-features"]);
-        command.args([&format!("--{}", self.kind.word()), self.name]).args(beside);
+    /// Builds it for measurements between machines, with all features; says where it is.
+    pub(crate) fn build_release_with_all_features(&self) -> Result<PathBuf, String> {
+        self.build_as("release", &EVERYTHING, &[])
+    }
+
+    fn build_as(&self, profile: &str, packages: &[&str], beside: &[&str]) -> Result<PathBuf, String> {
+        let mut command = cargo(&["build", "--profile", profile, "--locked", "--quiet"]);
+        command.args(packages).args([&format!("--{}", self.kind.word()), self.name]).args(beside);
         command.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
         let told = output_of(&mut command)?;
         self.executable_in(&told)

@@ -160,7 +160,10 @@ impl GuestBench {
             ["ib_send_lat", "ib_write_bw", "mpiexec.hydra", "hydra_pmi_proxy", "mpiexec.openmpi", "orted"];
         let mut programs: Vec<Program> = debian.into_iter().map(Program::find).collect::<Result<_, _>>()?;
         for built in [COMMAND, NODES] {
-            programs.push(Program { name: built.name.to_owned(), path: built.build_release()? });
+            programs.push(Program {
+                name: built.name.to_owned(),
+                path: built.build_release_with_all_features()?,
+            });
         }
         for (_, suffix, _) in BASELINES {
             let name = format!("nodes-{suffix}");
