@@ -151,7 +151,8 @@ impl Baseline {
         })
     }
 
-    fn home(&self) -> PathBuf {
+    /// Where it is installed.
+    pub(crate) fn home(&self) -> PathBuf {
         directory().join(format!("{}-{}", self.package, self.version))
     }
 

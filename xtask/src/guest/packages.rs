@@ -69,8 +69,8 @@ pub(super) fn missing() -> Vec<&'static str> {
     packages
 }
 
-/// Those of a table.
-fn missing_of(programs: &[(&str, &'static str)]) -> Vec<&'static str> {
+/// The packages of a table that are missing, each once or more.
+pub(crate) fn missing_of(programs: &[(&str, &'static str)]) -> Vec<&'static str> {
     // A path from the root is looked for where it is.
     let programs = programs.iter().filter(|(program, _)| find(program).is_none());
     programs.map(|(_, package)| *package).collect()
@@ -124,7 +124,7 @@ pub(super) fn update() -> Result<(), String> {
 }
 
 /// Whether packages may be installed.
-pub(super) fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 

@@ -7,7 +7,8 @@ use serde::Serialize;
 pub(super) struct Finding {
     pub(super) judge: String,
     pub(super) host: String,
-    pub(super) ranks: u32,
+    /// `None` if each test of the judge has its own number.
+    pub(super) ranks: Option<u32>,
     /// Over the provider.
     pub(super) ours: String,
     /// Without it.

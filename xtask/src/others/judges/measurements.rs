@@ -1,95 +1,21 @@
-//! The judges: programs that nobody has changed, and what they have to show.
+//! Latency and overlap, by programs of our own that each host compiles, and by `fi_pingpong`.
 
-use super::finding::{Compared, Comparison, Finding};
-use super::hosts::{MpiHost, Over};
-use super::mpi4py;
-use crate::bench::process::{end_of, output};
+use crate::bench::process::output;
 use crate::bench::record::{Record, parse};
 use crate::bench::statistics::Summary;
-use crate::tools::find;
+use crate::others::finding::{Compared, Comparison};
+use crate::others::hosts::{MpiHost, Over};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// A judge that is not done by then hangs.
+/// A measurement that is not done by then hangs.
 const LIMIT: Duration = Duration::from_secs(600);
 /// Rounds of a measurement; each measures everything that is compared, one right after the other.
 const ROUNDS: usize = 5;
 /// The most that a wait may take behind whose computation the message was moved, in microseconds.
 const WAIT_US_MAX: f64 = 10.0;
-
-/// A program that judges.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Judge {
-    /// Half a round trip of 8 bytes, against the host's best provider of libfabric's.
-    Latency,
-    /// Waits for 1 MiB behind a computation, receiver early and sender early.
-    Overlap,
-    /// mpi4py's own tests, or a module of them.
-    Mpi4py(Option<&'static str>),
-    /// `fi_pingpong`, without an MPI library.
-    Pingpong,
-    /// Debian's `hpcc`.
-    Hpcc,
-}
-
-pub(super) const JUDGES: [Judge; 5] =
-    [Judge::Latency, Judge::Overlap, Judge::Mpi4py(None), Judge::Pingpong, Judge::Hpcc];
-
-impl Judge {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Latency => "latency, 8 B",
-            Self::Overlap => "overlap, 1 MiB",
-            Self::Mpi4py(_) => "mpi4py",
-            Self::Pingpong => "fi_pingpong",
-            Self::Hpcc => "hpcc",
-        }
-    }
-
-    /// Whether it runs on this host here.
-    pub(super) fn is_for(self, host: MpiHost) -> bool {
-        match self {
-            Self::Latency | Self::Overlap => true,
-            Self::Mpi4py(_) => host.python().is_some(),
-            // Once: with the libfabric that Debian's Open MPI has.
-            Self::Pingpong => host == MpiHost::DebianOpenMpi && find("fi_pingpong").is_some(),
-            Self::Hpcc => host == MpiHost::DebianOpenMpi && find("hpcc").is_some(),
-        }
-    }
-
-    /// On how many ranks it runs.
-    pub(super) fn ranks(self, asked: &[u32]) -> Vec<u32> {
-        match self {
-            Self::Latency | Self::Overlap | Self::Pingpong => vec![2],
-            Self::Mpi4py(_) => asked.to_vec(),
-            // As many as the processes of its example's grid.
-            Self::Hpcc => vec![4],
-        }
-    }
-
-    /// Runs it over the provider in this directory, and without.
-    pub(super) fn run(self, host: MpiHost, ranks: u32, provider: &Path) -> Vec<Finding> {
-        let over = Over::Carrousel(provider);
-        let found = match self {
-            Self::Latency => latency(host, over).map(|found| vec![found]),
-            Self::Overlap => overlap(host, over),
-            Self::Mpi4py(module) => mpi4py::tests(host, ranks, over, module),
-            Self::Pingpong => pingpong(provider).map(|found| vec![found]),
-            Self::Hpcc => hpcc(host, ranks, over).map(|found| vec![found]),
-        };
-        let finding = |Compared { of, ours, reference, verdict }| {
-            let judge = format!("{}{of}", self.name());
-            Finding { judge, host: host.name().to_owned(), ranks, ours, reference, verdict }
-        };
-        let failed = |ours| {
-            vec![Compared { of: String::new(), ours, reference: String::new(), verdict: Comparison::Failed }]
-        };
-        found.unwrap_or_else(failed).into_iter().map(finding).collect()
-    }
-}
 
 fn measured(host: MpiHost, over: Over<'_>, bench: &str, size: &str) -> Result<Vec<Record>, String> {
     let mut job = host.job(over, 2);
@@ -109,7 +35,7 @@ fn medians(rounds: &[Vec<Record>]) -> BTreeMap<String, f64> {
     values.into_iter().filter_map(median).collect()
 }
 
-fn latency(host: MpiHost, ours: Over<'_>) -> Result<Compared, String> {
+pub(super) fn latency(host: MpiHost, ours: Over<'_>) -> Result<Compared, String> {
     let all: Vec<Over<'_>> =
         [ours].into_iter().chain(host.providers().iter().copied()).chain([Over::Default]).collect();
     let mut rounds: Vec<Vec<Vec<Record>>> = vec![Vec::new(); all.len()];
@@ -131,7 +57,7 @@ fn latency(host: MpiHost, ours: Over<'_>) -> Result<Compared, String> {
     })
 }
 
-fn overlap(host: MpiHost, ours: Over<'_>) -> Result<Vec<Compared>, String> {
+pub(super) fn overlap(host: MpiHost, ours: Over<'_>) -> Result<Vec<Compared>, String> {
     let (mut own, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         own.push(measured(host, ours, "overlap", "1MiB")?);
@@ -148,7 +74,7 @@ fn overlap(host: MpiHost, ours: Over<'_>) -> Result<Vec<Compared>, String> {
     Ok(compared.collect())
 }
 
-fn pingpong(provider: &Path) -> Result<Compared, String> {
+pub(super) fn pingpong(provider: &Path) -> Result<Compared, String> {
     let half = |name: &str, client: bool| -> Command {
         let mut command = Command::new("fi_pingpong");
         command.args(["-p", name, "-e", "rdm", "-S", "8", "-I", "20000"]);
@@ -174,26 +100,6 @@ fn pingpong(provider: &Path) -> Result<Compared, String> {
         reference: format!("shm {shm:.2} us"),
         verdict: Comparison::of(own <= shm),
     })
-}
-
-fn hpcc(host: MpiHost, ranks: u32, ours: Over<'_>) -> Result<Compared, String> {
-    const EXAMPLE: &str = "/usr/share/doc/hpcc/examples/_hpccinf.txt";
-    let input = fs::read_to_string(EXAMPLE).map_err(|error| format!("{EXAMPLE}: {error}"))?;
-    let ran = |over: Over<'_>| -> Result<bool, String> {
-        let place = tempfile::tempdir().map_err(|error| format!("no directory can be made: {error}"))?;
-        let failed = |error: std::io::Error| format!("{}: {error}", place.path().display());
-        fs::write(place.path().join("hpccinf.txt"), &input).map_err(failed)?;
-        let mut job = host.job(over, ranks);
-        job.arg("hpcc").current_dir(place.path());
-        let (status, _) = end_of(job, LIMIT)?;
-        let told = fs::read_to_string(place.path().join("hpccoutf.txt")).unwrap_or_default();
-        Ok(status.success() && told.lines().any(|line| line.trim() == "Success=1"))
-    };
-    let told = |ran: bool| if ran { "Success=1" } else { "no success" };
-    let (own, theirs) = (ran(ours)?, ran(Over::Default)?);
-    let verdict = if own || !theirs { Comparison::of(own) } else { Comparison::Failed };
-    let (ours, reference) = (told(own).to_owned(), told(theirs).to_owned());
-    Ok(Compared { of: String::new(), ours, reference, verdict })
 }
 
 #[cfg(test)]
