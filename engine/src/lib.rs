@@ -22,11 +22,11 @@ mod join;
 mod local;
 mod site;
 
-pub use backends::{AnyNetwork, describe_verbs, verbs_choice};
+pub use backends::{AnyNetwork, Introduced, describe_verbs, verbs_choice};
 pub use endpoint::{
     Awaited, COMPARED, ClaimedMessage, Endpoint, Found, Launcher, LeftBehind, LookUp, Membership,
-    NodeTopology, PmiConnection, ReduceOp, SendEnvelope, SendKind, TagText, Taken, WaitStrategy, Waiting,
-    WaitingRequest,
+    NodeTopology, OpenPeers, PmiConnection, ReduceOp, SendEnvelope, SendKind, TagText, Taken, WaitStrategy,
+    Waiting, WaitingRequest,
 };
 pub use error::{BoxedError, Error};
 #[doc(hidden)]

@@ -1,7 +1,7 @@
 //! Endpoints whose peers are not known ahead: each names the others as it meets them.
 #![allow(unsafe_code, reason = "the endpoint's memory is lent by pointer")]
 
-use carrousel_engine::{CallContext, Endpoint, SendEnvelope, SendKind};
+use carrousel_engine::{CallContext, Endpoint, OpenPeers, SendEnvelope, SendKind};
 use carrousel_rank::{Communicator, Handle, Options, RankId, Source, Status, Tag, TagSelector};
 use carrousel_transport_shm::Settings;
 
@@ -11,7 +11,9 @@ const TAG: Tag = Tag(0xfeed_0000_0000_0007);
 const SIZES: [usize; 3] = [0, 100, 1 << 20];
 
 fn open(job: &str) -> Endpoint {
-    Endpoint::open(job, 8, &Options::default(), Settings::default()).expect("there is memory")
+    let peers = OpenPeers { job, most: 8, apart: false };
+    let network = |_| Err("nobody has asked for one".to_owned());
+    Endpoint::open(peers, &Options::default(), Settings::default(), network).expect("there is memory")
 }
 
 fn receive(endpoint: &mut Endpoint, bytes: &mut [u8], from: Source) -> Handle {
@@ -116,6 +118,20 @@ fn another_job_is_no_peer() {
     send(&mut stranger, b"hello", there.expect("it looks like one"));
     (0..100).for_each(|_| _ = (stranger.poll(), server.poll()));
     assert_eq!(server.peer(&open("job").full_address()), Some(RankId(1)), "the stranger has no rank");
+}
+
+#[test]
+fn a_peer_of_another_node_is_out_of_reach_and_why_is_told() {
+    let mut alone = open("job");
+    let address = open("job").full_address();
+    let (rest, _) = address.rsplit_once(':').expect("it ends with its node");
+    let there = alone.peer(&format!("{rest}:abc")).expect("it is of the same job");
+    let mut got = [0; 5];
+    let wanted = receive(&mut alone, &mut got, Source::Rank(there));
+    send(&mut alone, b"hello", there);
+    let ended = alone.wait(wanted, WORLD.caller(), |_| ());
+    let error = ended.expect_err("nobody is there").to_string();
+    assert_eq!(error, "rank 1 is on another node: nobody has asked for one");
 }
 
 /// More than the slow path's period, in which peers are checked.

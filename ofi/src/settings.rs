@@ -2,9 +2,10 @@
 //! first.
 
 use crate::fi::Errno;
-use carrousel_engine::Endpoint;
-use carrousel_options::Settings;
+use carrousel_engine::{AnyNetwork, Endpoint, OpenPeers};
+use carrousel_options::{Settings, VerbsScope};
 use std::ffi::OsString;
+use std::fmt;
 
 /// The most processes that an endpoint talks to. A ring of each takes memory once they do.
 const PEERS_MAX: u32 = 1024;
@@ -16,10 +17,7 @@ pub(crate) const JOB: &str = "carrousel";
 
 /// The options of this process.
 pub(crate) fn read() -> Result<Settings, Errno> {
-    Settings::of(variables(std::env::vars_os())).map_err(|error| {
-        eprintln!("carrousel: {error}");
-        Errno::INVALID
-    })
+    Settings::of(variables(std::env::vars_os())).map_err(|error| refused(&error, Errno::INVALID))
 }
 
 /// The variables, in which those for providers take the place of the others.
@@ -49,10 +47,16 @@ pub(crate) fn open() -> Result<Endpoint, Errno> {
         capacity: ring as usize / size_of::<u64>(),
         direct: settings.shm_direct(),
     };
-    Endpoint::open(JOB, PEERS_MAX, &settings.protocol(), rings).map_err(|error| {
-        eprintln!("carrousel: {error}");
-        Errno::NO_MEMORY
-    })
+    let network = AnyNetwork::by(&settings).map_err(|error| refused(&error, Errno::INVALID))?;
+    let peers = OpenPeers { job: JOB, most: PEERS_MAX, apart: settings.verbs().scope == VerbsScope::All };
+    Endpoint::open(peers, &settings.protocol(), rings, network)
+        .map_err(|error| refused(&error, Errno::NO_MEMORY))
+}
+
+/// Tells the user why something is refused, which libfabric's errors cannot.
+fn refused(why: &dyn fmt::Display, error: Errno) -> Errno {
+    eprintln!("carrousel: {why}");
+    error
 }
 
 #[cfg(test)]

@@ -58,7 +58,13 @@ const ALLOWED: [(&str, &[&str]); 34] = [
     ),
     (
         "carrousel-ofi",
-        &["carrousel-engine", "carrousel-options", "carrousel-rank", "carrousel-transport-shm"],
+        &[
+            "carrousel-engine",
+            "carrousel-options",
+            "carrousel-rank",
+            "carrousel-transport-shm",
+            "carrousel-transport-verbs",
+        ],
     ),
     (
         "carrousel-transport-sim",

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use thiserror::Error;
 
 /// The first word of the text, with the version of what follows.
-const VERSION: &str = "verbs1";
+const VERSION: &str = "verbs2";
 
 /// The datagram queue of a rank, through which connections to it are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,8 +16,9 @@ pub struct Address {
     pub gid: [u8; 16],
     /// Number of its datagram queue.
     pub queue: u32,
-    /// What has to stand in datagrams to that queue.
-    pub key: u32,
+    /// Known to those only who were told this address: what does not have it in it comes from a stranger. Its lower half is
+    /// that by which an adapter tells.
+    pub key: u64,
 }
 
 /// The text is not an address.
@@ -52,8 +53,8 @@ fn parse(text: &str) -> Option<Address> {
         u128::from_str_radix(part, 16).ok().filter(|number| is_hex && *number <= most)
     };
     let (lid, gid) = (number(u16::MAX.into())?, number(u128::MAX)?);
-    let (queue, key) = (number(0xff_ffff)?, number(u32::MAX.into())?);
-    let address = Address { lid: lid as u16, gid: gid.to_be_bytes(), queue: queue as u32, key: key as u32 };
+    let (queue, key) = (number(0xff_ffff)?, number(u64::MAX.into())?);
+    let address = Address { lid: lid as u16, gid: gid.to_be_bytes(), queue: queue as u32, key: key as u64 };
     parts.next().is_none().then_some(address)
 }
 
@@ -66,7 +67,7 @@ mod tests {
         let mut gid = [0; 16];
         gid[10..].copy_from_slice(&[0xff, 0xff, 10, 9, 0, 1]);
         for lid in [0, 0xffff] {
-            let address = Address { lid, gid, queue: 0xff_ffff, key: 0x8000_0001 };
+            let address = Address { lid, gid, queue: 0xff_ffff, key: 0x8000_0000_0000_0001 };
             assert_eq!(address.to_string().parse(), Ok(address), "{address}");
         }
     }
@@ -78,7 +79,7 @@ mod tests {
         let long = format!("{good}:0");
         let replaced = good.replace(":11:", ":1000000:");
         let signed = good.replace(":11:", ":+11:");
-        for text in ["", "verbs1", "verbs2:1:2:3:4", "verbs1:1:2:3", &good[1..], &long, &replaced, &signed] {
+        for text in ["", "verbs2", "verbs1:1:2:3:4", "verbs2:1:2:3", &good[1..], &long, &replaced, &signed] {
             assert_eq!(text.parse::<Address>(), Err(AddressError(text.to_owned())));
         }
     }

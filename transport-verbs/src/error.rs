@@ -63,6 +63,14 @@ pub enum Loss {
     /// It does not answer to being asked for a connection.
     #[error("it does not answer")]
     NoAnswer,
+    /// What this process says of itself does not fit a datagram.
+    #[error("the name of this process, of {bytes} bytes, does not fit a datagram: {most} do")]
+    NameTooLong {
+        /// Of the name.
+        bytes: usize,
+        /// The most.
+        most: usize,
+    },
     /// A work request has failed in another way.
     #[error("a work request has failed: {0}")]
     Failed(&'static str),

@@ -12,6 +12,10 @@ impl Network for Verbs {
         self.address().to_string()
     }
 
+    fn introduce_as(&mut self, text: &[u8]) {
+        Self::introduce_as(self, text);
+    }
+
     fn memory_domain(&self) -> Registrations {
         self.registrations()
     }

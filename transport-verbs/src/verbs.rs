@@ -8,8 +8,9 @@ use crate::wireup::{Common, Wireup};
 use crate::{Access, Address, Loss, Registrations, Settings, VerbsError, ready};
 use carrousel_connection::{Credits, ORDERED_MAX, Rules};
 use carrousel_registration::Policy;
-use carrousel_transport::{Arrival, HEAD_MAX, Handler, Header, RankId, Transport};
+use carrousel_transport::{Arrival, HEAD_MAX, Handler, Header, Name, RankId, Transport};
 use rustix::io::Errno;
+use std::hash::{BuildHasher, RandomState};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -62,6 +63,30 @@ impl Verbs {
         ranks: u32,
         settings: &Settings,
     ) -> Result<Self, VerbsError> {
+        let name: Name = Box::new(move |name| {
+            let rank = RankId(u32::from_le_bytes(name.try_into().ok()?));
+            (rank != me && rank.0 < ranks).then_some(rank)
+        });
+        let key = RandomState::new().hash_one(std::process::id());
+        let made = Self::open(device, ranks, key, name, settings)?;
+        // A rank is known by its number.
+        made.introduce_as(&me.0.to_le_bytes());
+        Ok(made)
+    }
+
+    /// The end of a process whose peers are not known ahead. They introduce themselves by the texts that are set there by
+    /// [`Verbs::introduce_as`], and `name` says which of up to `most` ranks each is, here: from a thread. Peers without a
+    /// name, and those that do not know `key`, a number that only the address tells, are not heard.
+    ///
+    /// # Errors
+    /// As [`Verbs::new`].
+    pub fn open(
+        device: &Arc<Device>,
+        most: u32,
+        key: u64,
+        name: Name,
+        settings: &Settings,
+    ) -> Result<Self, VerbsError> {
         let size = settings.eager as usize + HEAD_MAX;
         // A window that the receive buffers cannot hold would only be refused by the adapter, again and again.
         // Not counted are buffers that were read and wait to be posted in a batch: for those the adapter has
@@ -82,9 +107,7 @@ impl Verbs {
             timeout: settings.timeout,
             retries: settings.retries,
         };
-        let wireup = Wireup::start(Common {
-            me,
-            ranks,
+        let common = Common {
             device: Arc::clone(device),
             completions: Arc::clone(&completions),
             receives: Arc::clone(receives.queue()),
@@ -93,8 +116,9 @@ impl Verbs {
             second: settings.second(),
             control_service_level: settings.control_service_level,
             patience: settings.patience,
-        })?;
-        let out = Out::new(device, ranks, wireup, bounce_buffers, room);
+        };
+        let wireup = Wireup::start(common, key, name)?;
+        let out = Out::new(device, most, wireup, bounce_buffers, room);
         Ok(Self {
             out,
             completions,
@@ -129,6 +153,11 @@ impl Verbs {
     /// What peers need to connect.
     pub fn address(&self) -> Address {
         self.out.wireup.address()
+    }
+
+    /// Sets what this process says of itself to peers, before its address is told to any.
+    pub fn introduce_as(&self, text: &[u8]) {
+        self.out.wireup.introduce_as(text);
     }
 
     /// The device.

@@ -5,14 +5,13 @@
 //! a connection is asked for, the device has something to say, or an answer is overdue.
 
 use crate::ibv::{Completions, Datagrams, Device, DeviceEvent, QueuePair, ReceiveQueue, Shape};
-use crate::wireup_message::{Bytes, WireupMessage};
+use crate::wireup_message::{NAME_MAX, WireupMessage};
 use crate::{Address, Loss, VerbsError, ready};
 use carrousel_connection::{Handshake, Progress, Rules};
-use carrousel_transport::RankId;
+use carrousel_transport::{Name, RankId};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{BuildHasher, RandomState};
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -45,15 +44,14 @@ enum WireupRequest {
     Connect(RankId, Address),
     /// A packet of this peer has come before it was known to be up.
     Received(RankId),
+    /// What this process says of itself from now on.
+    IntroduceAs(Vec<u8>),
     Stop,
 }
 
 /// What all queue pairs of a rank have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Common {
-    pub(crate) me: RankId,
-    /// Of the job.
-    pub(crate) ranks: u32,
     pub(crate) device: Arc<Device>,
     pub(crate) completions: Arc<Completions>,
     pub(crate) receives: Arc<ReceiveQueue>,
@@ -82,13 +80,10 @@ pub(crate) struct Wireup {
 }
 
 impl Wireup {
-    /// Starts the thread.
-    pub(crate) fn start(common: Common) -> Result<Self, VerbsError> {
+    /// Starts the thread. `key` is that of its address, and `name` says which ranks peers are.
+    pub(crate) fn start(common: Common, key: u64, name: Name) -> Result<Self, VerbsError> {
         let system = |what: &'static str| move |why: std::io::Error| VerbsError::System { what, why };
-        let random = RandomState::new().hash_one(std::process::id());
-        // The upper bit of a key is for the system's own.
-        let datagrams =
-            Datagrams::new(&common.device, random as u32 & 0x7fff_ffff, common.control_service_level)?;
+        let datagrams = Datagrams::new(&common.device, key, common.control_service_level)?;
         let address = datagrams.address();
         let bell = || -> Result<Arc<OwnedFd>, VerbsError> {
             let fd = eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
@@ -102,10 +97,12 @@ impl Wireup {
         let mut maker = WireupThread {
             common,
             datagrams,
+            name,
+            introduction: Vec::new(),
             peers: BTreeMap::new(),
             gone: BTreeSet::new(),
             events: events_out,
-            random: random >> 32,
+            random: key,
         };
         let woken = Arc::clone(&wake);
         let work = move || {
@@ -132,6 +129,11 @@ impl Wireup {
     #[cold]
     pub(crate) fn received(&self, rank: RankId) {
         self.request(WireupRequest::Received(rank));
+    }
+
+    /// Sets what this process says of itself to peers from now on.
+    pub(crate) fn introduce_as(&self, text: &[u8]) {
+        self.request(WireupRequest::IntroduceAs(text.to_vec()));
     }
 
     fn request(&self, request: WireupRequest) {
@@ -210,6 +212,10 @@ struct PendingConnection {
 struct WireupThread {
     common: Common,
     datagrams: Datagrams,
+    /// Says which ranks peers are.
+    name: Name,
+    /// What this process says of itself.
+    introduction: Vec<u8>,
     peers: BTreeMap<RankId, PendingConnection>,
     /// Peers that have not answered, or for which the system has refused what a connection needs. They are lost: what they
     /// tell now comes too late. A new queue pair would be of no use to them, as they may be connected to the one that has
@@ -239,6 +245,7 @@ impl WireupThread {
                             self.proceed(rank, progress, None);
                         }
                     }
+                    WireupRequest::IntroduceAs(text) => self.introduction = text,
                     WireupRequest::Stop => return Ok(()),
                 }
             }
@@ -327,11 +334,10 @@ impl WireupThread {
 
     /// A message of a peer.
     fn receive(&mut self, message: &WireupMessage) {
-        let rank = message.from;
-        let Common { me, ranks, .. } = self.common;
-        if message.to != me || rank == me || rank.0 >= ranks || self.gone.contains(&rank) {
+        if message.to != self.datagrams.address().key {
             return;
         }
+        let Some(rank) = (self.name)(&message.from).filter(|rank| !self.gone.contains(rank)) else { return };
         let making = if self.peers.contains_key(&rank) {
             self.peers.get_mut(&rank)
         } else {
@@ -346,7 +352,7 @@ impl WireupThread {
     /// Carries out what a handshake says.
     fn proceed(&mut self, rank: RankId, progress: Progress, message: Option<&WireupMessage>) {
         let Some(making) = self.peers.get_mut(&rank) else { return };
-        let Common { me, window, .. } = self.common;
+        let window = self.common.window;
         if let (true, Some(message)) = (progress.connect, message) {
             // Before the peer can know of it: the rank knows the queue pair when its packets come.
             let pair = Arc::clone(&making.pair);
@@ -371,10 +377,13 @@ impl WireupThread {
         if let Some(hello) = progress.tell {
             let address = self.datagrams.address();
             let (ends, control) = (making.pair.ends(), making.control.as_ref().map(|pair| pair.ends()));
-            let message = WireupMessage { from: me, to: rank, address, ends, control, window, hello };
-            let to = making.address;
-            // What cannot be sent is lost, like any other.
-            let _ = self.datagrams.send(&to, zerocopy::IntoBytes::as_bytes(&Bytes::from(&message)));
+            let (from, to) = (self.introduction.clone(), making.address);
+            let message = WireupMessage { from, to: to.key, address, ends, control, window, hello };
+            match message.to_bytes() {
+                // What cannot be sent is lost, like any other.
+                Some(bytes) => _ = self.datagrams.send(&to, &bytes),
+                None => self.give_up(rank, Loss::NameTooLong { bytes: message.from.len(), most: NAME_MAX }),
+            }
         }
     }
 

@@ -120,6 +120,7 @@ mod atomic;
 pub mod conformance;
 mod contract;
 mod memory_domain;
+mod name;
 mod network;
 
 pub use atomic::{Atomic, AtomicOp, AtomicsUnsupportedError};
@@ -129,6 +130,7 @@ pub use carrousel_wire::{
 };
 pub use contract::{Arrival, Handler, Keys, OnlyKeys, Outbound, Payload, Read, Regions, Transport, Write};
 pub use memory_domain::MemoryDomain;
+pub use name::Name;
 pub use network::{Network, NetworkOut, ZcopySource};
 
 /// An operation that one rank posts to another.

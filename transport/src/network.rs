@@ -16,6 +16,9 @@ pub trait Network: Transport<Out: NetworkOut> {
     /// The address by which peers connect, in one word.
     fn address(&self) -> String;
 
+    /// Sets what this process says of itself to peers, which know it by that, before its address is told to any.
+    fn introduce_as(&mut self, text: &[u8]);
+
     /// A domain for the memory of this transport's operations.
     fn memory_domain(&self) -> Self::MemoryDomain;
 

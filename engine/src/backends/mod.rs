@@ -17,7 +17,7 @@ mod network;
 mod settings;
 
 pub(crate) use self::network::{AnyMemoryDomain, AnyNetworkOut, AnyRegistration, NetworkHandler};
-pub use self::network::{AnyNetwork, describe_verbs};
+pub use self::network::{AnyNetwork, Introduced, describe_verbs};
 pub use self::settings::verbs_choice;
 pub(crate) use self::settings::{NetworkSettings, network_settings};
 pub(crate) use carrousel_transport_shm as shm;

@@ -5,10 +5,11 @@
 #![allow(unsafe_code, reason = "passes memory on to the adapter, with its caller's promise")]
 
 use super::settings::{NetworkSettings, network_settings};
+use crate::Error;
 use carrousel_options::{Settings, VerbsScope};
 use carrousel_rank::RankId;
 use carrousel_transport::{
-    Arrival, Atomic, AtomicsUnsupportedError, Handler, Head, Keys, MemoryDomain, Network, NetworkOut,
+    Arrival, Atomic, AtomicsUnsupportedError, Handler, Head, Keys, MemoryDomain, Name, Network, NetworkOut,
     Outbound, Payload, Read, Regions, Transport, Write, ZcopySource,
 };
 use carrousel_transport_verbs as verbs;
@@ -21,6 +22,22 @@ pub enum AnyNetwork {
     /// InfiniBand and RoCE.
     #[cfg(feature = "verbs")]
     Verbs(Box<verbs::Verbs>),
+}
+
+/// How a network knows peers that are not known ahead.
+pub struct Introduced {
+    /// How many ranks there are at most.
+    pub most: u32,
+    /// The number that only those know who were told the address.
+    pub key: u64,
+    /// Says which rank a peer is that introduces itself.
+    pub name: Name,
+}
+
+impl fmt::Debug for Introduced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Introduced").field("most", &self.most).finish_non_exhaustive()
+    }
 }
 
 /// The half of an [`AnyNetwork`] that takes operations.
@@ -103,13 +120,38 @@ impl AnyNetwork {
         settings: &Settings,
         network: &NetworkSettings,
     ) -> Result<Self, String> {
-        if settings.verbs().scope == VerbsScope::None {
-            return Err("the option `verbs` is off, and there is no other transport between nodes".to_owned());
-        }
+        is_wanted(settings)?;
         #[cfg(feature = "verbs")]
         return verbs::Verbs::new(me, ranks, network).map(Self::from).map_err(|error| error.to_string());
         #[cfg(not(feature = "verbs"))]
         Err(verbs::NOT_BUILT.to_owned())
+    }
+
+    /// The network of an open endpoint, as the options say; or why there is none.
+    ///
+    /// # Errors
+    /// When options are wrong.
+    pub fn by(
+        settings: &Settings,
+    ) -> Result<impl FnOnce(Introduced) -> Result<Option<Self>, String> + use<>, Error> {
+        let (network, wanted) = (network_settings(settings)?, is_wanted(settings));
+        Ok(move |introduced| wanted.and_then(|()| Self::open(introduced, &network)).map(Some))
+    }
+
+    fn open(introduced: Introduced, network: &NetworkSettings) -> Result<Self, String> {
+        #[cfg(feature = "verbs")]
+        {
+            let Introduced { most, key, name } = introduced;
+            let device = verbs::Device::open(&network.choice);
+            let made = device.and_then(|device| verbs::Verbs::open(&device, most, key, name, network));
+            made.map(Self::from).map_err(|error| error.to_string())
+        }
+        #[cfg(not(feature = "verbs"))]
+        Err(verbs::NOT_BUILT.to_owned())
+    }
+
+    pub(crate) fn introduce_as(&mut self, text: &[u8]) {
+        each!(*self, ref mut network => Network::introduce_as(&mut **network, text))
     }
 
     #[inline]
@@ -159,6 +201,19 @@ impl AnyNetwork {
 
     pub(crate) fn is_busy(&mut self) -> bool {
         each!(*self, ref mut network => Network::is_busy(&mut **network))
+    }
+}
+
+/// Whether the options allow a network.
+///
+/// # Errors
+/// When they do not.
+fn is_wanted(settings: &Settings) -> Result<(), String> {
+    match settings.verbs().scope {
+        VerbsScope::None => {
+            Err("the option `verbs` is off, and there is no other transport between nodes".to_owned())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Resolves the addresses of peers when they are first needed, and connects to them.
 
 use super::first_error::FirstErrors;
+use super::names::Names;
 use super::transports::Transports;
 use crate::Error;
 use crate::backends::shm::{self, ConnectError};
@@ -15,11 +16,26 @@ pub type LookUp = Box<dyn FnMut(RankId) -> Result<String, Error> + Send>;
 /// Resolves the addresses of peers.
 pub(super) struct AddressResolver {
     look_up: LookUp,
+    /// Says which peers are on this node, where it is not the same for all ranks that shared memory could serve.
+    names: Option<Names>,
+    /// Why there is no transport to other nodes, if there is none.
+    why_near: Option<String>,
 }
 
 impl AddressResolver {
-    pub(super) fn new(look_up: LookUp) -> Self {
-        Self { look_up }
+    pub(super) fn new(look_up: LookUp, names: Option<Names>, why_near: Option<String>) -> Self {
+        Self { look_up, names, why_near }
+    }
+
+    /// Whether a peer is reached by shared memory.
+    fn is_near(&self, rank: RankId, transports: &Transports<'_>) -> bool {
+        transports.shm.serves(rank) && self.names.as_ref().is_none_or(|names| names.is_near(rank))
+    }
+
+    /// The error for a peer that no transport leads to.
+    pub(super) fn unreachable(&self, rank: RankId) -> Error {
+        let none = "there is no transport between nodes";
+        Error::Unreachable { rank: rank.0, why: self.why_near.clone().unwrap_or_else(|| none.to_owned()) }
     }
 
     /// Connects to `rank`. False if that is not possible: then the rank is lost, and `errors` has the reason.
@@ -44,7 +60,7 @@ impl AddressResolver {
     /// memory; a peer of another node is connected. Failures are as for [`AddressResolver::connect`].
     #[cold]
     pub(super) fn watch(&mut self, rank: RankId, transports: &mut Transports<'_>, errors: &mut FirstErrors) {
-        if !transports.shm.serves(rank) {
+        if !self.is_near(rank, transports) {
             self.connect(rank, transports, errors);
             return;
         }
@@ -63,18 +79,15 @@ impl AddressResolver {
         let addresses = (self.look_up)(rank)?;
         let (shm, net) = split(&addresses);
         let fail = |error: &dyn fmt::Display| refused(rank, error);
-        match &mut transports.net {
-            Some(out) if !transports.shm.serves(rank) => {
-                if net.is_empty() {
-                    return Err(fail(&"it has no transport between nodes"));
-                }
-                out.connect(rank, net).map_err(|error| fail(&error))
-            }
-            _ => {
-                let address: shm::Address = shm.parse().map_err(|error: shm::AddressError| fail(&error))?;
-                transports.shm.connect(rank, &address).map_err(|error| unconnected(rank, &error))
-            }
+        if self.is_near(rank, transports) {
+            let address: shm::Address = shm.parse().map_err(|error: shm::AddressError| fail(&error))?;
+            return transports.shm.connect(rank, &address).map_err(|error| unconnected(rank, &error));
         }
+        let Some(out) = &mut transports.net else { return Err(self.unreachable(rank)) };
+        if net.is_empty() {
+            return Err(fail(&"it has no transport between nodes"));
+        }
+        out.connect(rank, net).map_err(|error| fail(&error))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::error::BoxedError;
 use crate::site::Caller;
 use carrousel_rank::{Handle, Status};
 use carrousel_system::{SYSTEM, System};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 impl Endpoint {
     /// From now on requests that become complete are listed, see [`Endpoint::next_completed`].
@@ -64,9 +64,18 @@ impl Endpoint {
     /// peers take it within this time. Requests that are not complete never will be.
     pub fn close(mut self, at_most: Duration) {
         let until = SYSTEM.now() + at_most;
+        self.deliver_until(until);
+        self.node.finish();
+        if let Some(net) = &mut self.net {
+            net.finish();
+            self.deliver_until(until);
+        }
+    }
+
+    /// Lets messages move until all that this endpoint has sent is delivered, or it is that late.
+    fn deliver_until(&mut self, until: Instant) {
         while self.has_undelivered() && SYSTEM.now() < until {
             self.poll();
         }
-        self.node.finish();
     }
 }

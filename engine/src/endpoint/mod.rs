@@ -10,6 +10,7 @@ mod driver;
 mod first_error;
 mod launcher;
 mod names;
+mod open;
 mod pending;
 mod pmi;
 mod progress;
@@ -28,6 +29,7 @@ mod waiting;
 pub use self::claims::ClaimedMessage;
 pub use self::communicators::{COMPARED, Membership, Taken};
 pub use self::launcher::{Launcher, TagText, Waiting, WaitingRequest};
+pub use self::open::OpenPeers;
 pub use self::pending::Awaited;
 pub use self::pmi::PmiConnection;
 pub use self::reductions::ReduceOp;
@@ -49,8 +51,8 @@ use self::transports::Transports;
 use self::unexpected::UnexpectedBuffers;
 use self::wait_strategy::SlowPathTimer;
 use crate::Error;
-use crate::backends::AnyNetwork;
 use crate::backends::shm::{Node, NodeError, Settings};
+use crate::backends::{AnyNetwork, Introduced};
 use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
 use carrousel_options::CheckUsage;
@@ -102,8 +104,6 @@ impl From<Arrived> for Found {
 pub struct Endpoint {
     node: Node,
     net: Option<AnyNetwork>,
-    /// Why there is no transport to other nodes, if there is none.
-    why_near: Option<String>,
     /// Its peers, where nobody says ahead who they are.
     names: Option<Names>,
     driver: Driver,
@@ -163,26 +163,38 @@ impl Endpoint {
         look_up: LookUp,
     ) -> Result<Self, NodeError> {
         let node = Node::new(topology.me, &topology.neighbours, settings)?;
-        Ok(Self::over(node, topology, options, net, reuse_blocking, look_up))
+        Ok(Self::over(node, topology, options, net, reuse_blocking, (look_up, None)))
     }
 
-    /// An endpoint of its own, on the node only: no launcher says who its peers are. Up to `most` processes, itself
-    /// included, are peers once their [full address](Endpoint::full_address) is [named here](Endpoint::peer), or they
-    /// send something. It is rank 0 to itself, and ranks are its own: no other endpoint has the same. Only endpoints
-    /// that were given the same `job` hear each other.
+    /// An endpoint of its own: no launcher says who its peers are. Processes are peers once their
+    /// [full address](Endpoint::full_address) is [named here](Endpoint::peer), or they send something. It is rank 0 to
+    /// itself, and ranks are its own: no other endpoint has the same. Only endpoints of the same job hear each other.
+    ///
+    /// `network` makes the transport to other nodes for peers that introduce themselves, or says why there is none.
     ///
     /// # Errors
     /// When the settings are wrong, or there is too little memory.
-    pub fn open(job: &str, most: u32, options: &Options, settings: Settings) -> Result<Self, NodeError> {
+    pub fn open(
+        peers: OpenPeers<'_>,
+        options: &Options,
+        settings: Settings,
+        network: impl FnOnce(Introduced) -> Result<Option<AnyNetwork>, String>,
+    ) -> Result<Self, NodeError> {
+        let OpenPeers { job, most, apart } = peers;
         let names = Names::new(job, most);
-        let node = Node::open(most, names.introduce(), settings)?;
+        let node = Node::open(most, names.introduce(true), settings)?;
+        if !apart {
+            names.share_node(node.address().node());
+        }
+        let net = network(Introduced { most, key: node.address().nonce(), name: names.introduce(false) });
         let neighbours = (0..most).map(RankId).collect();
         let topology = NodeTopology { me: RankId(0), ranks: most, neighbours, here: 1 };
-        let mut endpoint = Self::over(node, &topology, options, Ok(None), true, names.look_up());
+        let known = (names.look_up(), Some(names.clone()));
+        let mut endpoint = Self::over(node, &topology, options, net, true, known);
         let own = names.full(&endpoint.address());
         names.rank_of(&own);
         endpoint.node.introduce_as(own.as_bytes());
-        endpoint.names = Some(names);
+        endpoint.net.iter_mut().for_each(|net| net.introduce_as(own.as_bytes()));
         Ok(endpoint)
     }
 
@@ -193,7 +205,7 @@ impl Endpoint {
         options: &Options,
         net: Result<Option<AnyNetwork>, String>,
         reuse_blocking: bool,
-        look_up: LookUp,
+        (look_up, names): (LookUp, Option<Names>),
     ) -> Self {
         let (net, why_near) = match net {
             Ok(net) => (net, None),
@@ -210,7 +222,7 @@ impl Endpoint {
             registry,
             kept: UnexpectedBuffers::default(),
             local: VecDeque::new(),
-            resolver: AddressResolver::new(look_up),
+            resolver: AddressResolver::new(look_up, names.clone(), why_near),
             reductions: Reductions::default(),
             errors: FirstErrors::default(),
             completed: Completed::default(),
@@ -229,8 +241,7 @@ impl Endpoint {
         Self {
             node,
             net,
-            why_near,
-            names: None,
+            names,
             driver,
             pending: Pending::default(),
             ranks: topology.ranks,
@@ -476,8 +487,7 @@ impl Endpoint {
 
     #[cold]
     fn unreachable(&self, rank: u32) -> BoxedError {
-        let none = "there is no transport between nodes";
-        Error::Unreachable { rank, why: self.why_near.clone().unwrap_or_else(|| none.to_owned()) }.into()
+        self.driver.resources.resolver.unreachable(RankId(rank)).into()
     }
 
     #[inline]

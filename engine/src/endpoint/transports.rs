@@ -65,7 +65,8 @@ impl<'a> Transports<'a> {
     /// Gives a peer up: it is reported as lost.
     pub(super) fn abandon(&mut self, peer: RankId) {
         match &mut self.net {
-            Some(net) if !self.shm.serves(peer) => net.abandon(peer),
+            // Shared memory could serve every peer of an open endpoint.
+            Some(net) if net.is_known(peer) || !self.shm.serves(peer) => net.abandon(peer),
             _ => self.shm.abandon(peer),
         }
     }

@@ -2,13 +2,18 @@
 
 use crate::settings::JOB;
 use carrousel_transport_shm::Address;
+use carrousel_transport_verbs as verbs;
 use std::collections::HashMap;
 
-/// The bytes of an address: [`MARK`], that of the process's shared memory, and zeros. All addresses have the same, as hosts
-/// exchange them in tables, and no more: MPICH has room for `FI_NAME_MAX` bytes.
+/// The bytes of an address: [`MARK`], that of the process's shared memory, and that of its datagram queue, or zeros. All
+/// addresses have the same, as hosts exchange them in tables, and no more: MPICH has room for `FI_NAME_MAX` bytes.
 pub(crate) const ADDRESS_BYTES: usize = 64;
 /// What an address begins with: the format, and its version.
-const MARK: [u8; 4] = *b"cfi\x01";
+const MARK: [u8; 4] = *b"cfi\x02";
+/// The bytes of a datagram queue's address: the global identifier of its port, the identifier in a subnet, and the number,
+/// which is never 0. Its key is the number of the shared memory.
+const QUEUE_BYTES: usize = 16 + 2 + 3;
+const _: () = assert!(MARK.len() + Address::BYTES + QUEUE_BYTES == ADDRESS_BYTES);
 
 /// The addresses that a host has inserted.
 #[derive(Debug, Default)]
@@ -72,18 +77,48 @@ impl Av {
 /// The engine's text of an address; `None` if the bytes are none.
 pub(crate) fn text(bytes: &[u8; ADDRESS_BYTES]) -> Option<String> {
     let (mark, rest) = bytes.split_first_chunk()?;
-    let (shm, rest) = rest.split_first_chunk()?;
-    let is_ours = *mark == MARK && rest.iter().all(|byte| *byte == 0);
-    Address::from_bytes(shm).filter(|_| is_ours).map(|shm| format!("{JOB} {shm}"))
+    let (shm, queue) = rest.split_first_chunk()?;
+    let shm = Address::from_bytes(shm).filter(|_| *mark == MARK)?;
+    match queue_address(queue.first_chunk()?, shm.nonce()) {
+        Some(queue) => Some(format!("{JOB} {shm} {queue}")),
+        None => queue.iter().all(|byte| *byte == 0).then(|| format!("{JOB} {shm}")),
+    }
 }
 
 /// The bytes of an address; `None` if the text is none.
 pub(crate) fn bytes(text: &str) -> Option<[u8; ADDRESS_BYTES]> {
-    let shm = text.strip_prefix(JOB)?.strip_prefix(' ')?.parse::<Address>().ok()?.to_bytes()?;
+    let both = text.strip_prefix(JOB)?.strip_prefix(' ')?;
+    let (shm, queue) = both.split_once(' ').map_or((both, None), |(shm, queue)| (shm, Some(queue)));
+    let shm: Address = shm.parse().ok()?;
+    let queue = match queue {
+        None => [0; QUEUE_BYTES],
+        Some(queue) => {
+            queue_bytes(&queue.parse().ok().filter(|queue: &verbs::Address| queue.key == shm.nonce())?)
+        }
+    };
     let mut bytes = [0; ADDRESS_BYTES];
     bytes[..MARK.len()].copy_from_slice(&MARK);
-    bytes[MARK.len()..][..shm.len()].copy_from_slice(&shm);
+    bytes[MARK.len()..][..Address::BYTES].copy_from_slice(&shm.to_bytes()?);
+    bytes[MARK.len() + Address::BYTES..].copy_from_slice(&queue);
     Some(bytes)
+}
+
+/// The address of a datagram queue, whose key is known; `None` if there is none.
+fn queue_address(bytes: &[u8; QUEUE_BYTES], key: u64) -> Option<verbs::Address> {
+    let (gid, rest) = bytes.split_first_chunk()?;
+    let (lid, queue) = rest.split_first_chunk()?;
+    let queue = queue.iter().rev().fold(0, |number, byte| number << 8 | u32::from(*byte));
+    let address = verbs::Address { lid: u16::from_le_bytes(*lid), gid: *gid, queue, key };
+    (queue != 0).then_some(address)
+}
+
+/// The bytes of the address of a datagram queue.
+fn queue_bytes(address: &verbs::Address) -> [u8; QUEUE_BYTES] {
+    let mut bytes = [0; QUEUE_BYTES];
+    bytes[..16].copy_from_slice(&address.gid);
+    bytes[16..18].copy_from_slice(&address.lid.to_le_bytes());
+    bytes[18..].copy_from_slice(&address.queue.to_le_bytes()[..3]);
+    bytes
 }
 
 #[cfg(test)]
@@ -91,7 +126,7 @@ mod tests {
     use super::*;
 
     fn address(pid: u32) -> String {
-        format!("{JOB} shm:{pid}:3:ff:feed:7:4026531836")
+        format!("{JOB} shm:{pid}:3:ff:feed:7:4026531836:abc")
     }
 
     fn insert(av: &mut Av, text: &str) -> Option<u64> {
@@ -121,9 +156,25 @@ mod tests {
             bytes[at] ^= 0xff;
             bytes
         };
-        for wrong in [[0; ADDRESS_BYTES], [b'x'; ADDRESS_BYTES], changed(0), changed(3), changed(63)] {
+        for wrong in [[0; ADDRESS_BYTES], [b'x'; ADDRESS_BYTES], changed(0), changed(3), changed(60)] {
             assert_eq!(av.insert(&wrong), None);
         }
-        assert_eq!((bytes("10.0.0.1"), bytes("shm:1:2:3:4:5:6")), (None, None));
+        assert_eq!((bytes("10.0.0.1"), bytes("shm:1:2:3:4:5:6:7")), (None, None));
+    }
+
+    #[test]
+    fn an_address_may_have_a_datagram_queue() {
+        let queue = verbs::Address { lid: 0x1234, gid: [7; 16], queue: 0xfe_dcba, key: 0xfeed };
+        let whole = format!("{} {queue}", address(1));
+        for text_of in [whole.clone(), address(1)] {
+            assert_eq!(bytes(&text_of).as_ref().and_then(text), Some(text_of));
+        }
+        let stranger = verbs::Address { key: 0xbad, ..queue };
+        assert_eq!(bytes(&format!("{} {stranger}", address(1))), None, "its key is another one");
+        assert_eq!(bytes(&format!("{} 10.0.0.1", address(1))), None);
+        // Without a number there is no queue, and nothing else of it.
+        let mut without = bytes(&whole).expect("it is an address");
+        without[61..].fill(0);
+        assert_eq!(text(&without), None);
     }
 }

@@ -9,7 +9,7 @@ use super::pending::Rma;
 use super::shared::Shared;
 use super::table::Table;
 use crate::fi::{self, Errno, NO_ADDRESS};
-use carrousel_engine::{BoxedError, Endpoint};
+use carrousel_engine::{BoxedError, Endpoint, Error};
 use carrousel_rank::{Failure, Handle, RankId, Source, Status};
 use std::time::Duration;
 
@@ -34,6 +34,8 @@ pub(crate) struct Ep {
     pub(super) rma: Rma,
     /// Requests that are complete, but whose memory the adapter still reads.
     late: Vec<Handle>,
+    /// Why a peer is lost, as the user was told last.
+    told: String,
     /// Ranks of peers by position in the address vector, and the reverse, as far as they were asked for.
     ranks: Vec<Option<RankId>>,
     sources: Vec<Option<u64>>,
@@ -58,6 +60,7 @@ impl Ep {
             claimed: Vec::new(),
             rma: Rma::default(),
             late: Vec::new(),
+            told: String::new(),
             ranks: Vec::new(),
             sources: Vec::new(),
             changes: 0,
@@ -240,6 +243,9 @@ impl Ep {
         shared: &mut Shared,
     ) {
         let kept = self.ops.take_kept(request);
+        if let Some(error) = &error {
+            self.tell(error);
+        }
         match op.role {
             Role::Free | Role::Internal => {}
             Role::Send => {
@@ -266,6 +272,20 @@ impl Ep {
                 self.chunk_ended(buffer, completion, status.failure, error, shared);
             }
             role => self.end_one_sided((request, role, kept), status, error, avs, shared),
+        }
+    }
+
+    /// Tells the user why a peer is lost, once: libfabric's errors have no room for it, and ranks are of this endpoint alone.
+    fn tell(&mut self, error: &Error) {
+        let text = match error {
+            Error::Unreachable { why, .. } => format!("a peer on another node cannot be reached: {why}"),
+            Error::Connect { why, .. } => format!("a peer cannot be connected: {why}"),
+            Error::PeerLost { why: Some(why), .. } => format!("a peer is lost: {why}"),
+            _ => return,
+        };
+        if self.told != text {
+            eprintln!("carrousel: {text}");
+            self.told = text;
         }
     }
 

@@ -2,11 +2,8 @@
 
 use super::frames::INTRODUCTION;
 use crate::{Consumer, Ring};
-use carrousel_transport::RankId;
+use carrousel_transport::{Name, RankId};
 use std::fmt;
-
-/// The rank of the peer that introduces itself by this text; `None` if the text is that of no peer.
-pub type Name = Box<dyn FnMut(&[u8]) -> Option<RankId> + Send>;
 
 /// The rings of peers that have not said who they are, and who is known by which text.
 pub(super) struct Introductions {

@@ -24,6 +24,7 @@ mod cooperative_copy;
 mod direct;
 mod frames;
 mod helpfulness;
+mod identity;
 mod introductions;
 mod local_ranks;
 mod memory;
@@ -34,7 +35,6 @@ mod process;
 
 pub use address::{Address, AddressError};
 pub use connect::ConnectError;
-pub use introductions::Name;
 pub use memory::MemoryShortageError;
 pub use outbound::Out;
 
@@ -49,7 +49,7 @@ use crate::segment::Word;
 use crate::sync::{Ordering, Sound};
 use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
 use carrousel_system::{Defect, Point, SYSTEM, System};
-use carrousel_transport::{Arrival, HEAD_MAX, Handler, Header, RankId, Regions, Transport};
+use carrousel_transport::{Arrival, HEAD_MAX, Handler, Header, Name, RankId, Regions, Transport};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 use thiserror::Error;
@@ -163,6 +163,7 @@ impl Node {
             nonce: self.segment.nonce(),
             began: process::began(),
             namespace: process::namespace(),
+            node: identity::node(),
         }
     }
 

@@ -10,8 +10,8 @@ use std::os::fd::BorrowedFd;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
-/// The most bytes of a datagram.
-pub(crate) const LARGEST: usize = 192;
+/// The most bytes of a datagram: every path takes so many.
+pub(crate) const LARGEST: usize = 256;
 /// What stands in front of a datagram that was received: the header of the network, or nothing of meaning.
 const HEADER: usize = 40;
 /// Buffers for receiving: what comes when all are full is lost, and told again.
@@ -29,7 +29,7 @@ const SENT: u64 = 1 << 32;
 pub(crate) struct Datagrams {
     pair: *mut sys::ibv_qp,
     number: u32,
-    key: u32,
+    key: u64,
     /// The ways to peers, which the adapter keeps while they are used.
     service_level: u8,
     ways: BTreeMap<(u16, [u8; 16]), AddressHandle>,
@@ -54,9 +54,14 @@ impl Drop for AddressHandle {
     }
 }
 
+/// The part of a key that an adapter looks at. Its upper bit is for the system's own.
+fn adapter_key(key: u64) -> u32 {
+    key as u32 & 0x7fff_ffff
+}
+
 impl Datagrams {
-    /// A queue pair that takes what `key` stands in, and sends at this service level.
-    pub(crate) fn new(device: &Arc<Device>, key: u32, service_level: u8) -> Result<Self, VerbsError> {
+    /// A queue pair that takes what the lower half of `key` stands in, and sends at this service level.
+    pub(crate) fn new(device: &Arc<Device>, key: u64, service_level: u8) -> Result<Self, VerbsError> {
         let completions = Completions::new(device, RECEIVES + SENDS)?;
         let received = BounceBuffers::new(device, RECEIVES, HEADER + LARGEST, Access::Receive)?;
         let sent = BounceBuffers::new(device, SENDS, LARGEST, Access::Own)?;
@@ -112,7 +117,7 @@ impl Datagrams {
             let set = attributes.set();
             set.qp_state = state;
             set.port_num = self.device.port;
-            set.qkey = self.key;
+            set.qkey = adapter_key(self.key);
             let mask = is::IBV_QP_STATE.0 | more;
             // SAFETY: a live pair; the mask says which of the attributes are set.
             let result = unsafe { sys::ibv_modify_qp(self.pair, attributes.as_mut_ptr(), mask as i32) };
@@ -160,7 +165,7 @@ impl Datagrams {
         self.sent.bytes_mut(slot, len).copy_from_slice(&bytes[..len]);
         let sge = self.sent.sge(slot, len);
         let mut piece = sys::ibv_sge { addr: sge.address, length: sge.len, lkey: sge.key };
-        let ud = sys::ud_t { ah: way, remote_qpn: to.queue, remote_qkey: to.key };
+        let ud = sys::ud_t { ah: way, remote_qpn: to.queue, remote_qkey: adapter_key(to.key) };
         let mut request = sys::ibv_send_wr {
             wr_id: SENT | u64::from(slot),
             next: null_mut(),

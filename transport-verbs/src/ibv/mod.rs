@@ -13,7 +13,6 @@ mod pair;
 mod queues;
 
 pub(crate) use self::datagrams::Datagrams;
-#[cfg(test)]
 pub(crate) use self::datagrams::LARGEST as DATAGRAM_MAX;
 pub use self::device::Device;
 pub(crate) use self::device::{DeviceEvent, Limits, LinkLayer};
