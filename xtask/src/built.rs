@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Example,
     /// A file of the package's directory `tests`.
     Test,
+    /// A library that other programs load.
+    Library,
 }
 
 /// The command `carrousel`.
@@ -39,6 +41,16 @@ impl Kind {
             Self::Bin => "bin",
             Self::Example => "example",
             Self::Test => "test",
+            Self::Library => "cdylib",
+        }
+    }
+
+    /// The arguments by which cargo builds one.
+    fn arguments(self, name: &str) -> Vec<String> {
+        match self {
+            // Cargo has no way to say which one.
+            Self::Library => vec!["--lib".to_owned()],
+            _ => vec![format!("--{}", self.word()), name.to_owned()],
         }
     }
 }
@@ -48,7 +60,8 @@ impl Built {
     pub(crate) fn build(&self) -> Result<PathBuf, String> {
         // What features a crate has depends on whether anything is built that has dependencies for tests alone: with an
         // example, a program's crates are those of the tests, and are not built once more.
-        let as_tests = if self.kind == Kind::Bin { &["--example", "empty"][..] } else { &[] };
+        let as_tests =
+            if matches!(self.kind, Kind::Bin | Kind::Library) { &["--example", "empty"][..] } else { &[] };
         self.build_as("dev", &EVERYTHING, as_tests)
     }
 
@@ -64,7 +77,7 @@ impl Built {
 
     fn build_as(&self, profile: &str, packages: &[&str], beside: &[&str]) -> Result<PathBuf, String> {
         let mut command = cargo(&["build", "--profile", profile, "--locked", "--quiet"]);
-        command.args(packages).args([&format!("--{}", self.kind.word()), self.name]).args(beside);
+        command.args(packages).args(self.kind.arguments(self.name)).args(beside);
         command.args(["--message-format", "json-render-diagnostics"]).stderr(Stdio::inherit());
         let told = output_of(&mut command)?;
         self.executable_in(&told)
@@ -80,7 +93,12 @@ impl Built {
             let is_it = target.name == self.name
                 && target.kind.iter().any(|kind| kind == self.kind.word())
                 && artifact.package() == Some(self.package);
-            artifact.executable.filter(|_| is_it)
+            if !is_it {
+                return None;
+            }
+            let is_library = |file: &PathBuf| file.extension().is_some_and(|extension| extension == "so");
+            let library = || artifact.filenames.into_iter().find(is_library);
+            if self.kind == Kind::Library { library() } else { artifact.executable }
         })
     }
 }
@@ -90,6 +108,8 @@ impl Built {
 struct Artifact {
     package_id: String,
     target: BuiltTarget,
+    #[serde(default)]
+    filenames: Vec<PathBuf>,
     executable: Option<PathBuf>,
 }
 
@@ -122,6 +142,9 @@ mod tests {
             "\n",
             r#"{"package_id":"path+file:///w/p#0.1.0","target":{"kind":["lib"],"name":"ring"},"executable":null}"#,
             "\n",
+            r#"{"package_id":"path+file:///w/l#0.1.0","target":{"kind":["cdylib","rlib"],"name":"ring"},"#,
+            r#""filenames":["/t/libring.rlib","/t/libring.so"],"executable":null}"#,
+            "\n",
             r#"{"package_id":"path+file:///w/p#0.1.0","target":{"kind":["bin"],"name":"ring"},"executable":"/t/p"}"#,
             "\n",
             r#"{"package_id":"path+file:///w/r#q@0.1.0","target":{"kind":["bin"],"name":"ring"},"executable":"/t/q"}"#,
@@ -134,6 +157,7 @@ mod tests {
         assert_eq!(built("p", Kind::Test).executable_in(told), Some("/t/ring-1a".into()));
         assert_eq!(built("p", Kind::Bin).executable_in(told), Some("/t/p".into()));
         assert_eq!(built("q", Kind::Bin).executable_in(told), Some("/t/q".into()));
+        assert_eq!(built("l", Kind::Library).executable_in(told), Some("/t/libring.so".into()));
         assert_eq!(built("p", Kind::Example).executable_in(told), None);
     }
 }

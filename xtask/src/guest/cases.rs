@@ -1,6 +1,7 @@
 //! The tests in guests: a table. A new test is a new entry of [`CASES`].
 
 use super::job::{End, GuestJob, Program};
+use super::open_mpi;
 use super::packages;
 use super::run::Host;
 use crate::built::{Built, COMMAND, Kind, example};
@@ -19,6 +20,9 @@ struct GuestCase {
     programs: &'static [&'static str],
     /// Programs of ours that it needs, found by name in the guest.
     built: &'static [Built],
+    /// Sources of programs for Open MPI, in C. With them come its launcher, and the provider for libfabric, as
+    /// `carrousel_ofi`.
+    open_mpi: &'static [&'static str],
     /// Whether it needs ssh between guests.
     ssh: bool,
     timeout_s: u32,
@@ -34,6 +38,7 @@ const CASE: GuestCase = GuestCase {
     statuses: &[0],
     programs: &[],
     built: &[],
+    open_mpi: &[],
     ssh: false,
     timeout_s: 60,
     command: "",
@@ -65,6 +70,9 @@ const VERBS_CONFORMANCE: Built =
 
 /// Uses of the command, and the programs of its jobs.
 const COMMAND_TESTS: Built = Built { package: "carrousel-cli", kind: Kind::Test, name: "command" };
+
+/// The provider by which other MPI libraries run on this one.
+const PROVIDER: Built = Built { package: "carrousel-ofi", kind: Kind::Library, name: "carrousel_ofi" };
 
 /// Short ones first.
 const CASES: &[GuestCase] = &[
@@ -337,6 +345,30 @@ const CASES: &[GuestCase] = &[
         ..CASE
     },
     GuestCase {
+        name: "ranks of Open MPI in two guests overlap communication and computation",
+        statuses: &[0, 0],
+        open_mpi: &["nodes.c"],
+        ssh: true,
+        timeout_s: 180,
+        command: r#"
+            # libfabric loads what is called so, from directories that it is told.
+            mkdir /tmp/provider
+            ln -s /usr/local/bin/carrousel_ofi /tmp/provider/libcarrousel-fi.so
+            tell provider.$NODE_ID
+            [ $NODE_ID = 0 ] || exit 0
+            hear provider.1
+            mpiexec.openmpi --allow-run-as-root -H n0,n1 -n 2 --bind-to none -x FI_PROVIDER_PATH=/tmp/provider \
+                --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include carrousel --mca mtl_base_verbose 100 \
+                nodes-openmpi latency overlap >/tmp/printed 2>&1 || status=$?
+            cat /tmp/printed
+            [ ${status:-0} = 0 ]
+            # Milliseconds that the ranks wait for 1 MiB after they have computed for 100: on a busy machine the network's.
+            waits='s/.*"case": "\([a-z]*_early\)", "call": "\([a-z]*_wait\)",.*"value": \([^,]*\),.*/\1 \2 \3/p'
+            [ $(sed -n "$waits" /tmp/printed | wc -l) = 4 ]"#,
+        says: &["mtl:ofi:provider: carrousel", r#""bench": "latency""#],
+        ..CASE
+    },
+    GuestCase {
         name: "a job ends when a guest of its ranks is switched off",
         statuses: &[0, 125],
         built: &[COMMAND, example("workers")],
@@ -390,13 +422,21 @@ impl GuestCase {
     fn job(&self) -> Result<GuestJob, String> {
         let mut programs: Vec<Program> =
             self.programs.iter().map(|name| Program::find(name)).collect::<Result<_, _>>()?;
-        for built in self.built {
+        let mut files = Vec::new();
+        let mut built = self.built.to_vec();
+        if !self.open_mpi.is_empty() {
+            packages::install_missing_mpi()?;
+            programs.extend(open_mpi::programs(self.open_mpi)?);
+            files.extend(open_mpi::files());
+            built.push(PROVIDER);
+        }
+        for built in built {
             programs.push(Program { name: built.name.to_owned(), path: built.build()? });
         }
         Ok(GuestJob {
             nodes: self.statuses.len(),
             programs,
-            files: Vec::new(),
+            files,
             environment: Vec::new(),
             ssh: self.ssh,
             timeout_s: self.timeout_s,

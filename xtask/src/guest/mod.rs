@@ -10,6 +10,7 @@ mod cases;
 mod contents;
 mod job;
 mod kernel;
+mod open_mpi;
 pub(crate) mod packages;
 mod paths;
 mod qemu;

@@ -7,6 +7,7 @@
 mod script;
 
 use super::job::{BROKEN, End, GuestJob, Program};
+use super::open_mpi;
 use super::packages;
 use super::run::Host;
 use crate::bench::Format;
@@ -72,14 +73,8 @@ const EAGER: [(u64, Target); 4] = {
 const NODES: Built = Built { package: "carrousel-bench", kind: Kind::Example, name: "nodes" };
 /// Their twin for MPI.
 const SOURCE: &str = "nodes.c";
-/// The libraries that MPI libraries open while they run, which `ldd` does not show.
-const FILES: [&str; 5] = [
-    "/usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi3",
-    "/usr/lib/x86_64-linux-gnu/pmix2",
-    "/usr/lib/x86_64-linux-gnu/ucx",
-    "/usr/share/openmpi",
-    "/etc/openmpi",
-];
+/// The libraries that UCX opens while it runs, which `ldd` does not show.
+const UCX_FILES: &str = "/usr/lib/x86_64-linux-gnu/ucx";
 /// Libraries: the source, the suffix of their programs in Debian, and the package.
 const BASELINES: [(Source, &str, &str); 2] =
     [(Source::Mpich, "mpich", "libmpich12"), (Source::OpenMpiUcx, "openmpi", "libopenmpi3")];
@@ -174,7 +169,7 @@ impl GuestBench {
         Ok(GuestJob {
             nodes: 2,
             programs,
-            files: FILES.map(PathBuf::from).into(),
+            files: open_mpi::files().chain([PathBuf::from(UCX_FILES)]).collect(),
             environment: Vec::new(),
             ssh: true,
             timeout_s: STEP_S * (1 + self.rounds * script::STEPS),
