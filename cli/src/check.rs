@@ -11,7 +11,7 @@ use crate::verify::Line;
 use carrousel_launch::raise_open_files;
 use carrousel_trace::{Trace, part_of};
 use carrousel_verify::replay::{
-    self, Departure, Gap, MpiUsageError, ReplayProgress, ReplayReport, ReplayVerdict, Why,
+    self, Departure, EndpointName, Gap, MpiUsageError, ReplayProgress, ReplayReport, ReplayVerdict, Why,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,8 @@ Examples:
   carrousel check out --format json
   CARROUSEL_TRACE=$PWD/out mpiexec -n 4 ./heat 1024    record under another launcher
 
-A directory has a part for each rank, rank-0.jsonl and so on: a line of JSON
+A directory has a part for each rank, rank-0.jsonl and so on, or for each
+endpoint inside another MPI library, endpoint-4711-0.jsonl: a line of JSON
 for each record, after one about the job. A record is named by its line, which
 ends in a check value over all lines up to it: a line that was changed,
 removed, added or moved is found before the model is asked.
@@ -87,6 +88,7 @@ pub(crate) fn run(args: &CheckArgs, out: &mut Out, errors: Style) -> Result<Stat
         Format::Human => {
             human(&args.directory, &report, out)?;
             misused(&report.misuses, out)?;
+            introduce(&report.endpoints, out)?;
         }
     }
     Ok(match report.verdict {
@@ -116,7 +118,8 @@ fn human(directory: &Path, report: &ReplayReport, out: &mut Out) -> Result<(), F
     );
     let answers = count(report.answers, "answer");
     if let Some(departure) = &report.departure {
-        return departed(directory, departure, &many, out);
+        let part = part(directory, departure.rank, report);
+        return departed(&part, departure, &many, out);
     }
     let good = out.style.paint(Paint::Good, "OK");
     if report.gaps.is_empty() {
@@ -124,7 +127,8 @@ fn human(directory: &Path, report: &ReplayReport, out: &mut Out) -> Result<(), F
     }
     out.line(&format!("{good} as far as it goes, {many} are ones that the model allows, with {answers}"))?;
     for gap in report.gaps.iter().take(TOLD) {
-        out.line(&format!("  {}", told(directory, gap)))?;
+        let part = part(directory, gap.rank, report);
+        out.line(&format!("  {}", told(&part, gap)))?;
     }
     if report.gaps.len() > TOLD {
         out.line(&format!("  and {} more ranks", report.gaps.len() - TOLD))?;
@@ -148,9 +152,33 @@ fn misused(misuses: &[MpiUsageError], out: &mut Out) -> Result<(), Failure> {
     Ok(())
 }
 
-fn told(directory: &Path, gap: &Gap) -> String {
+/// The part of a rank: its file, or the one that it would have.
+fn part(directory: &Path, rank: u32, report: &ReplayReport) -> PathBuf {
+    let endpoint = report.endpoints.iter().find(|endpoint| endpoint.rank == rank);
+    let file = endpoint.and_then(|endpoint| endpoint.part.as_ref());
+    file.map_or_else(|| part_of(directory, rank), |file| directory.join(file))
+}
+
+/// Prints who the ranks are that are not those of the job of another MPI library.
+fn introduce(endpoints: &[EndpointName], out: &mut Out) -> Result<(), Failure> {
+    let is_other =
+        |endpoint: &&EndpointName| endpoint.host.as_ref().is_none_or(|host| host.rank != endpoint.rank);
+    for EndpointName { rank, address, process, host, .. } in endpoints.iter().filter(is_other).take(TOLD) {
+        let who = match (host, process) {
+            (Some(host), Some(process)) => {
+                let job = host.job.as_ref().map_or_else(String::new, |job| format!(" of job {job}"));
+                format!("an endpoint of rank {}{job}, process {process}", host.rank)
+            }
+            (None, Some(process)) => format!("an endpoint of process {process}, which has no rank"),
+            (_, None) => format!("the peer at {address}, which has recorded nothing"),
+        };
+        out.line(&format!("  rank {rank} here is {who}"))?;
+    }
+    Ok(())
+}
+
+fn told(part: &Path, gap: &Gap) -> String {
     let Gap { rank, record, .. } = gap;
-    let part = part_of(directory, *rank);
     let part = part.display();
     match gap.why {
         Why::Missing => format!("rank {rank} has recorded nothing: there is no {part}"),
@@ -163,10 +191,10 @@ fn told(directory: &Path, gap: &Gap) -> String {
     }
 }
 
-fn departed(directory: &Path, departure: &Departure, many: &str, out: &mut Out) -> Result<(), Failure> {
+fn departed(part: &Path, departure: &Departure, many: &str, out: &mut Out) -> Result<(), Failure> {
     let Departure { rank, record, place, happened, allowed } = departure;
     let style = out.style;
-    let part = format!("{}:{record}:", part_of(directory, *rank).display());
+    let part = format!("{}:{record}:", part.display());
     let verdict = style.paint(Paint::Bad, "the model does not allow this");
     out.line(&format!("{} {verdict}", style.paint(Paint::Strong, &part)))?;
     let comma = if place.line.is_some() { "," } else { "" };

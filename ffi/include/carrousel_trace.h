@@ -5,7 +5,9 @@
  * protocol's. `docs/trace.md` describes the format. A trace holds no data of messages.
  *
  * - `carrousel_trace_begin` makes `DIRECTORY/rank-N.jsonl`; the directory has to be there, without parts of
- * an older trace. The rank must not have had any input before.
+ * an older trace. The rank must not have had any input before. Where the ranks of a process are its own numbers
+ * for its peers, `carrousel_trace_begin_endpoint` makes `DIRECTORY/endpoint-P-N.jsonl`, and
+ * `carrousel_trace_peer` records whose a number is, before the first record that has it.
  * - Each input is recorded in the order in which the rank gets it: a call with its answer, an event, a
  * release that was not refused, and each probe and claim that has found a message.
  * - `carrousel_trace_end` ends the part. Without it the part counts as cut short.
@@ -28,7 +30,10 @@ extern "C" {
 #endif
 
 /* The version of the format. */
-#define CARROUSEL_TRACE_VERSION 4
+#define CARROUSEL_TRACE_VERSION 5
+
+/* The room for the path of a part. */
+#define CARROUSEL_TRACE_PATH 4096
 
 /* A part that is being written. Its fields are this header's. */
 typedef struct carrousel_trace {
@@ -140,18 +145,27 @@ static inline void carrousel_trace_data(carrousel_trace *trace, uint32_t has_dat
         carrousel_trace_number(trace, ",\"data\":", data);
 }
 
-/* Begins the part of a rank. `arguments` are those of the program, for people; there may be none. Returns 0,
- * or -1 with errno. */
-static inline int carrousel_trace_begin(carrousel_trace *trace, const char *directory, uint32_t rank,
-                                        uint32_t ranks, const carrousel_options *options, int count,
-                                        char **arguments)
+/* An endpoint whose peers have no ranks that all processes know: it numbers them itself. */
+typedef struct carrousel_trace_endpoint {
+    /* By which its peers name it; no other endpoint has it. */
+    const char *address;
+    /* The process, by its number at its node, and which of its endpoints this is, from 0. */
+    uint32_t process, number;
+    /* What the launcher calls the process; with `host_ranks` 0 nothing is said of that. `job` may be null. */
+    const char *job;
+    uint32_t host_rank, host_ranks;
+} carrousel_trace_endpoint;
+
+/* For `carrousel_trace_begin` and `carrousel_trace_begin_endpoint`. */
+static inline int carrousel_trace_open(carrousel_trace *trace, const char *path, int length, uint32_t rank,
+                                       uint32_t ranks, const carrousel_trace_endpoint *endpoint,
+                                       const carrousel_options *options, int count, char **arguments)
 {
     static const char *const speculations[] = {"off", "always", "adaptive"};
     static const char *const transfers[] = {"read", "write"};
-    char path[4096];
     trace->crc = UINT32_MAX;
     trace->file = NULL;
-    if (snprintf(path, sizeof path, "%s/rank-%" PRIu32 ".jsonl", directory, rank) >= (int)sizeof path)
+    if (length < 0 || length >= CARROUSEL_TRACE_PATH)
         return -1;
     trace->file = fopen(path, "w");
     if (trace->file == NULL)
@@ -159,6 +173,23 @@ static inline int carrousel_trace_begin(carrousel_trace *trace, const char *dire
     carrousel_trace_number(trace, "{\"carrousel_trace\":", CARROUSEL_TRACE_VERSION);
     carrousel_trace_number(trace, ",\"rank\":", rank);
     carrousel_trace_number(trace, ",\"ranks\":", ranks);
+    if (endpoint != NULL) {
+        carrousel_trace_put(trace, ",\"endpoint\":{\"address\":");
+        carrousel_trace_string(trace, endpoint->address);
+        carrousel_trace_number(trace, ",\"process\":", endpoint->process);
+        if (endpoint->host_ranks != 0) {
+            carrousel_trace_put(trace, ",\"host\":{");
+            if (endpoint->job != NULL) {
+                carrousel_trace_put(trace, "\"job\":");
+                carrousel_trace_string(trace, endpoint->job);
+                carrousel_trace_put(trace, ",");
+            }
+            carrousel_trace_number(trace, "\"rank\":", endpoint->host_rank);
+            carrousel_trace_number(trace, ",\"ranks\":", endpoint->host_ranks);
+            carrousel_trace_put(trace, "}");
+        }
+        carrousel_trace_put(trace, "}");
+    }
     carrousel_trace_put(trace, ",\"command\":[");
     for (int at = 0; at < count; at++) {
         if (at > 0)
@@ -176,6 +207,38 @@ static inline int carrousel_trace_begin(carrousel_trace *trace, const char *dire
     carrousel_trace_put(trace, "}");
     carrousel_trace_line(trace);
     return trace->file == NULL ? -1 : 0;
+}
+
+/* Begins the part of a rank. `arguments` are those of the program, for people; there may be none. Returns 0,
+ * or -1 with errno. */
+static inline int carrousel_trace_begin(carrousel_trace *trace, const char *directory, uint32_t rank,
+                                        uint32_t ranks, const carrousel_options *options, int count,
+                                        char **arguments)
+{
+    char path[CARROUSEL_TRACE_PATH];
+    int length = snprintf(path, sizeof path, "%s/rank-%" PRIu32 ".jsonl", directory, rank);
+    return carrousel_trace_open(trace, path, length, rank, ranks, NULL, options, count, arguments);
+}
+
+/* Begins the part of an endpoint. `rank` is its number for itself, `ranks` how many numbers it can give. */
+static inline int carrousel_trace_begin_endpoint(carrousel_trace *trace, const char *directory, uint32_t rank,
+                                                 uint32_t ranks, const carrousel_trace_endpoint *endpoint,
+                                                 const carrousel_options *options, int count, char **arguments)
+{
+    char path[CARROUSEL_TRACE_PATH];
+    int length = snprintf(path, sizeof path, "%s/endpoint-%" PRIu32 "-%" PRIu32 ".jsonl", directory,
+                          endpoint->process, endpoint->number);
+    return carrousel_trace_open(trace, path, length, rank, ranks, endpoint, options, count, arguments);
+}
+
+/* Records that an endpoint has given a peer a number. */
+static inline void carrousel_trace_peer(carrousel_trace *trace, uint32_t rank, const char *address)
+{
+    carrousel_trace_number(trace, "{\"peer\":{\"rank\":", rank);
+    carrousel_trace_put(trace, ",\"address\":");
+    carrousel_trace_string(trace, address);
+    carrousel_trace_put(trace, "}");
+    carrousel_trace_line(trace);
 }
 
 static inline void carrousel_trace_of_call(carrousel_trace *trace, const carrousel_call *call)

@@ -35,6 +35,7 @@ mod ep;
 mod eq;
 mod fabric;
 mod fi;
+mod host;
 mod info;
 mod lock;
 mod mr;

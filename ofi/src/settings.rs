@@ -2,6 +2,7 @@
 //! first.
 
 use crate::fi::Errno;
+use crate::host;
 use carrousel_engine::{AnyNetwork, Endpoint, OpenPeers};
 use carrousel_options::{Settings, VerbsScope};
 use std::ffi::OsString;
@@ -49,8 +50,13 @@ pub(crate) fn open() -> Result<Endpoint, Errno> {
     };
     let network = AnyNetwork::by(&settings).map_err(|error| refused(&error, Errno::INVALID))?;
     let peers = OpenPeers { job: JOB, most: PEERS_MAX, apart: settings.verbs().scope == VerbsScope::All };
-    Endpoint::open(peers, &settings.protocol(), rings, network)
-        .map_err(|error| refused(&error, Errno::NO_MEMORY))
+    let opened = Endpoint::open(peers, &settings.protocol(), rings, network);
+    let mut endpoint = opened.map_err(|error| refused(&error, Errno::NO_MEMORY))?;
+    if let Some(directory) = settings.trace() {
+        let traced = endpoint.trace_as(directory, host::rank(), host::library());
+        traced.map_err(|error| refused(&error, Errno::OTHER))?;
+    }
+    Ok(endpoint)
 }
 
 /// Tells the user why something is refused, which libfabric's errors cannot.

@@ -62,6 +62,7 @@ const ALLOWED: [(&str, &[&str]); 34] = [
             "carrousel-engine",
             "carrousel-options",
             "carrousel-rank",
+            "carrousel-trace",
             "carrousel-transport-shm",
             "carrousel-transport-verbs",
         ],

@@ -8,7 +8,8 @@
 //!
 //! | line | meaning |
 //! | --- | --- |
-//! | `{"carrousel_trace":4,"rank":0,"ranks":2,"command":["./heat"],"options":{..}}` | the head: version of the format, rank, and the options that the rank was made with |
+//! | `{"carrousel_trace":5,"rank":0,"ranks":2,"command":["./heat"],"options":{..}}` | the head: version of the format, rank, and the options that the rank was made with |
+//! | `{"peer":{"rank":1,"address":"carrousel shm:.."}}` | an endpoint has numbered a peer |
 //! | `{"call":{"call":{"send":{..}},"answer":{"request":{..}},"file":"src/main.rs","line":7}}` | a call of the application, the request that it opened or why it was refused, and the line of the program that calls; with `"ignored":[1]` if something of rank 1 had arrived and was not fed before |
 //! | `{"define":{"communicator":1,"members":[0,2]}}` | a communicator of which the rank was told |
 //! | `{"forget":{"communicator":1}}` | a communicator that no rank has any more; its number may be used again |
@@ -25,6 +26,10 @@
 //! that it ignores; `MPI_ANY_TAG` ignores 31 bits. Version 1, without check values, and version 2, with tags of 32 bits, are
 //! refused. The 8 bytes that travel with a message are `"data"`, where there are any.
 //!
+//! Inside another MPI library there are no ranks that all endpoints know: each numbers its peers itself, and its part, with
+//! a name of its own, says in the head which address it has, and which rank its process is to its launcher. Addresses put
+//! the parts together ([`Trace::addresses`]).
+//!
 //! A trace contains no data, and no work that the library gave its network: that follows from the records.
 //!
 //! **Promises.** A recorder holds no more than a buffer's worth in memory; a process that is killed loses at most
@@ -35,30 +40,21 @@
 //! **Entry point.** [`Recorder`] writes, [`Trace::open`] reads; begin reading at [`Record`].
 #![forbid(unsafe_code)]
 
+mod error;
+mod library;
+mod names;
+mod numbering;
+mod part;
 mod reader;
 mod record;
 mod recorder;
 mod seal;
 
-pub use reader::{RANKS_MAX, Trace, TraceError, TracePart};
-pub use record::{CallAnswer, Record, TraceEnd, TraceHead, VERSION};
+pub use error::TraceError;
+pub use library::{HostLibrary, tag_text};
+pub use names::{has_part, part_of};
+pub use part::TracePart;
+pub use reader::{RANKS_MAX, Trace};
+pub use record::{CallAnswer, HostRank, Record, TraceEnd, TraceEndpoint, TraceHead, VERSION};
 pub use recorder::{Recorder, prepare};
 pub use seal::sealed;
-
-use std::path::{Path, PathBuf};
-
-/// The path of a rank's part.
-pub fn part_of(directory: &Path, rank: u32) -> PathBuf {
-    directory.join(format!("{PREFIX}{rank}{SUFFIX}"))
-}
-
-const PREFIX: &str = "rank-";
-const SUFFIX: &str = ".jsonl";
-
-/// The rank whose part has this name; `None` if no part has it.
-fn rank_of(name: &str) -> Option<u32> {
-    let digits = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
-    let rank = digits.parse().ok()?;
-    // One name for each rank: no sign, no leading zero.
-    (format!("{rank}") == digits).then_some(rank)
-}

@@ -1,11 +1,12 @@
 //! The lines of a part: its head and its records.
 
+use crate::HostLibrary;
 use carrousel_rank::{Call, Communicator, Envelope, Event, Handle, Options, Pattern, Status};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// The version of the format, in every head.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The first line of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,20 +14,59 @@ pub const VERSION: u32 = 4;
 pub struct TraceHead {
     /// [`VERSION`].
     pub carrousel_trace: u32,
-    /// The rank of the part.
+    /// The rank of the part; to an [endpoint](TraceHead::endpoint), its own number for itself.
     pub rank: u32,
-    /// How many ranks the job has.
+    /// How many ranks the job has; to an [endpoint](TraceHead::endpoint), how many peers it can number.
     pub ranks: u32,
+    /// The endpoint, if its peers are no ranks of a job: then all ranks in the part are its own numbers for its peers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint: Option<TraceEndpoint>,
     /// The program and its arguments, for messages.
     pub command: Vec<String>,
     /// The options that the rank was made with.
     pub options: Options,
 }
 
+/// An endpoint that numbers its peers itself, in the order in which it meets them, as inside another MPI library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TraceEndpoint {
+    /// The address by which its peers name it. No other endpoint has it.
+    pub address: String,
+    /// The process, by its number at its node.
+    pub process: u32,
+    /// What the launcher calls the process, if it says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostRank>,
+    /// The MPI library in the process, if it is one whose tags can be told in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub library: Option<HostLibrary>,
+}
+
+/// A rank of a job of another MPI library.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostRank {
+    /// The launcher's name of the job, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// The rank.
+    pub rank: u32,
+    /// How many ranks the job has.
+    pub ranks: u32,
+}
+
 /// One input of a rank, or one answer of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Record {
+    /// An endpoint has numbered a peer: before any record that names it.
+    Peer {
+        /// Its number.
+        rank: u32,
+        /// Its address.
+        address: String,
+    },
     /// A call of the application.
     Call {
         /// The call.

@@ -1,13 +1,16 @@
 //! Writing a part.
 
+use crate::names::{endpoint_part, is_part, part_of};
 use crate::seal::Seal;
-use crate::{Record, TraceEnd, TraceError, TraceHead, part_of, rank_of};
+use crate::{Record, TraceEnd, TraceError, TraceHead};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes that wait to be written, at most: a process that is killed loses them.
 const BUFFER_BYTES: usize = 64 << 10;
+/// The most endpoints that processes with one number have in a directory.
+const ENDPOINTS_MAX: u32 = 1 << 16;
 
 /// Records the inputs of one rank.
 ///
@@ -34,7 +37,7 @@ pub fn prepare(directory: &Path) -> Result<(), TraceError> {
     for entry in fs::read_dir(directory).map_err(system("read"))? {
         let path = entry.map_err(system("read"))?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if rank_of(&name).is_none() {
+        if !is_part(&name) {
             return Err(TraceError::NotATrace { path });
         }
         old.push(path);
@@ -45,8 +48,24 @@ pub fn prepare(directory: &Path) -> Result<(), TraceError> {
     Ok(())
 }
 
+/// A new part for the next endpoint of a process.
+fn new_part(directory: &Path, process: u32) -> Result<(PathBuf, File), TraceError> {
+    let mut number = 0;
+    loop {
+        let path = endpoint_part(directory, process, number);
+        match File::create_new(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < ENDPOINTS_MAX => {
+                number += 1
+            }
+            Err(source) => return Err(TraceError::System { doing: "create", path, source }),
+        }
+    }
+}
+
 impl Recorder {
-    /// Begins the part of the rank that `head` names, in a directory that is created if it is not there.
+    /// Begins the part of the rank or endpoint that `head` names, in a directory that is created if it is not there. A part
+    /// of that rank is replaced; that of an endpoint replaces none, as nobody but the trace knows the endpoints of a job.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -56,8 +75,14 @@ impl Recorder {
             move |source| TraceError::System { doing, path, source }
         };
         fs::create_dir_all(directory).map_err(system("create", directory))?;
-        let path = part_of(directory, head.rank);
-        let file = File::create(&path).map_err(system("create", &path))?;
+        let (path, file) = match &head.endpoint {
+            None => {
+                let path = part_of(directory, head.rank);
+                let file = File::create(&path).map_err(system("create", &path))?;
+                (path, file)
+            }
+            Some(endpoint) => new_part(directory, endpoint.process)?,
+        };
         let out = BufWriter::with_capacity(BUFFER_BYTES, file);
         let (text, seal) = (Vec::new(), Seal::default());
         let mut recorder = Self { path: path.clone(), out: Some(out), text, seal };

@@ -6,7 +6,8 @@ use carrousel_rank::{
     TagSelector, Transfer, mpi,
 };
 use carrousel_trace::{
-    CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, prepare, sealed,
+    CallAnswer, HostLibrary, HostRank, Record, Recorder, Trace, TraceEnd, TraceEndpoint, TraceError,
+    TraceHead, TracePart, VERSION, has_part, part_of, prepare, sealed,
 };
 use proptest::prelude::*;
 use std::fs;
@@ -43,7 +44,8 @@ impl Drop for Place {
 fn head(rank: u32, ranks: u32) -> TraceHead {
     let options =
         Options { speculation: Speculation::Always, transfer: Transfer::Write, ..Options::default() };
-    TraceHead { carrousel_trace: VERSION, rank, ranks, command: vec!["./heat".into(), "a b".into()], options }
+    let command = vec!["./heat".into(), "a b".into()];
+    TraceHead { carrousel_trace: VERSION, rank, ranks, endpoint: None, command, options }
 }
 
 fn handle(index: u32) -> Handle {
@@ -142,6 +144,7 @@ fn records() -> Vec<Record> {
             Record::Forget { communicator },
             probe,
             claim,
+            Record::Peer { rank: 7, address: "a \"b\" c".to_owned() },
         ])
         .collect()
 }
@@ -333,6 +336,37 @@ fn a_part_of_another_run_is_not_taken_for_the_rest() {
     let place = Place::with(&[format!("{first}\n{rest}")]);
     let error = read(&place.0).expect_err("it is of two runs").to_string();
     assert!(error.contains("rank-0.jsonl:2: the check value is "), "{error}");
+}
+
+#[test]
+fn endpoints_of_a_process_have_a_part_each_and_none_replaces_another() {
+    let place = Place::new();
+    let host = HostRank { job: Some("a job".to_owned()), rank: 1, ranks: 3 };
+    for address in ["first", "second"] {
+        let address = address.to_owned();
+        let (host, library) = (Some(host.clone()), Some(HostLibrary::OpenMpi));
+        let endpoint = Some(TraceEndpoint { address, process: 7, host, library });
+        let mut recorder =
+            Recorder::create(&place.0, &TraceHead { endpoint, ..head(0, 16) }).expect("it can be made");
+        recorder.end(TraceEnd::Finalized);
+    }
+    let first = fs::read_to_string(place.0.join("endpoint-7-0.jsonl")).expect("it is there");
+    let told = r#""rank":0,"ranks":16,"endpoint":{"address":"first","process":7,"host":{"job":"a job","rank":1,"ranks":3},"library":"open_mpi"},"#;
+    assert!(first.contains(told), "{first}");
+    let trace = Trace::open(&place.0).expect("it is one");
+    // The ranks of the host's job, then what else its processes have.
+    let address =
+        |part: &Option<TracePart>| part.as_ref()?.endpoint().map(|endpoint| endpoint.address.clone());
+    let addresses: Vec<_> = trace.parts.iter().map(address).collect();
+    assert_eq!(addresses, [None, Some("first".to_owned()), None, Some("second".to_owned())]);
+    assert_eq!((trace.addresses["first"], trace.addresses["second"], trace.ranks), (1, 3, 4));
+    // A rank of a job of ours has no place among them.
+    Recorder::create(&place.0, &head(0, 16)).expect("it can be made");
+    let error = Trace::open(&place.0).expect_err("it is of two kinds").to_string();
+    assert!(error.contains("their kinds of ranks differ"), "{error}");
+    // A new trace removes both.
+    prepare(&place.0).expect("only parts are there");
+    assert!(!has_part(&place.0));
 }
 
 #[test]

@@ -21,7 +21,7 @@ use carrousel_launch::{
 use carrousel_options::Settings;
 use carrousel_runner::{WaitReports, exceeds_memory_ahead};
 use carrousel_scenario::Scenario;
-use carrousel_trace::{TraceError, part_of, prepare};
+use carrousel_trace::{TraceError, has_part, prepare};
 use std::env;
 use std::ffi::OsString;
 use std::path::{self, Path, PathBuf};
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut Out, errors: Style) -> Result<Status
     job.programs = args.programs()?;
     let job = args.place(job)?;
     let done = start(&job, None, errors)?;
-    args.say_untraced(job.ranks(), errors);
+    args.say_untraced(errors);
     Ok(done)
 }
 
@@ -132,10 +132,9 @@ impl RunArgs {
     }
 
     /// A program without the library has recorded nothing.
-    fn say_untraced(&self, ranks: u32, errors: Style) {
-        let parts = 0..ranks;
+    fn say_untraced(&self, errors: Style) {
         if let Some(directory) = &self.trace
-            && !parts.into_iter().any(|rank| part_of(directory, rank).exists())
+            && !has_part(directory)
         {
             let note = errors.paint(Paint::Note, "note:");
             let directory = directory.display();

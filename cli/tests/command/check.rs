@@ -163,7 +163,7 @@ fn a_trace_that_is_not_what_was_recorded_is_no_trace() {
 }
 
 /// A message from rank 0 to rank 1, as the two have recorded it.
-const HEAD: &str = r#"{"carrousel_trace":4,"rank":ME,"ranks":2,"command":["./pair"],"options":{"eager_threshold":16384,"eager_window":4194304,"speculation":"adaptive","transfer":"read","rtr_limit":64,"credit_every":64}}"#;
+const HEAD: &str = r#"{"carrousel_trace":5,"rank":ME,"ranks":2,"command":["./pair"],"options":{"eager_threshold":16384,"eager_window":4194304,"speculation":"adaptive","transfer":"read","rtr_limit":64,"credit_every":64}}"#;
 const SENDS: &str = r#"
 {"call":{"call":{"send":{"to":1,"tag":0,"communicator":0,"len":8,"memory":{"address":0,"key":0},"synchronous":false}},"answer":{"request":{"index":0,"generation":0}},"line":3}}
 {"release":{"request":{"index":0,"generation":0},"status":{"len":8}}}
@@ -214,7 +214,7 @@ fn what_is_no_trace_is_refused() {
     place.run("run --trace halo.scn halo.scn").status(2).complains("cannot create");
     place.run("run --trace out halo.scn").status(0);
     let part = place.text("out/rank-0.jsonl");
-    fs::write(place.path("out/rank-0.jsonl"), part.replace("\"carrousel_trace\":4", "\"carrousel_trace\":9"))
+    fs::write(place.path("out/rank-0.jsonl"), part.replace("\"carrousel_trace\":5", "\"carrousel_trace\":9"))
         .expect("it can be written");
     place.run("check out").status(2).complains("rank-0.jsonl:1: version 9");
 }

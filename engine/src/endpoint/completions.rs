@@ -7,6 +7,7 @@ use crate::error::BoxedError;
 use crate::site::Caller;
 use carrousel_rank::{Handle, Status};
 use carrousel_system::{SYSTEM, System};
+use carrousel_trace::TraceEnd;
 use std::time::{Duration, Instant};
 
 impl Endpoint {
@@ -70,6 +71,7 @@ impl Endpoint {
             net.finish();
             self.deliver_until(until);
         }
+        self.end_trace(TraceEnd::Finalized);
     }
 
     /// Lets messages move until all that this endpoint has sent is delivered, or it is that late.

@@ -2,6 +2,7 @@
 
 use super::address_resolver::AddressResolver;
 use super::first_error::FirstErrors;
+use super::recording::Recording;
 use super::reductions::Reductions;
 use super::registry::Registry;
 use super::send_sites::SendSites;
@@ -14,7 +15,6 @@ use carrousel_rank::{
     Call, Communicator, Context, Envelope, Event, Handle, Kept, Members, Memory, Mirror, Packet, Rank,
     RankId, Read, Receive, Send, Sink, Status, Tag, UsageError, Work, Write,
 };
-use carrousel_trace::Recorder;
 use carrousel_transport::{Arrival, BODY_MAX, NetworkOut, Payload, Regions, ZcopySource};
 use std::collections::{HashMap, VecDeque};
 
@@ -48,7 +48,7 @@ pub(super) struct Driver {
     pub(super) rank: Rank<Mirror>,
     pub(super) resources: Resources,
     /// Records the inputs of the rank, if the job is traced.
-    pub(super) recorder: Option<Box<Recorder>>,
+    pub(super) recorder: Option<Box<Recording>>,
     /// For the recorder: the peers of which an arrival was waiting when the current call was made.
     pub(super) ignored: Vec<u32>,
     /// The call sites of sends, if `check_usage` is on.
@@ -364,7 +364,7 @@ impl Driver {
     }
 
     /// From now on the inputs of the rank are recorded.
-    pub(super) fn record(&mut self, recorder: Recorder) {
+    pub(super) fn record(&mut self, recorder: Recording) {
         self.recorder = Some(Box::new(recorder));
         self.observed = true;
     }

@@ -4,11 +4,15 @@
 
 use super::Endpoint;
 use super::driver::{Data, Driver};
+use super::names::Names;
 use super::transports::Transports;
 use crate::Error;
 use crate::site::CallSite;
-use carrousel_rank::{Arrived, Call, Communicator, Event, Handle, Members, Pattern, UsageError};
-use carrousel_trace::{CallAnswer, Record, Recorder, TraceEnd, TraceError, TraceHead, VERSION};
+use carrousel_rank::{Arrived, Call, Communicator, Event, Handle, Members, Pattern, RankId, UsageError};
+use carrousel_trace::{
+    CallAnswer, HostLibrary, HostRank, Record, Recorder, TraceEnd, TraceEndpoint, TraceError, TraceHead,
+    VERSION,
+};
 use carrousel_transport::Payload;
 use std::env;
 use std::path::Path;
@@ -16,34 +20,73 @@ use std::path::Path;
 /// The most bytes of the command line in a trace, where it is for a person.
 const COMMAND_MAX: usize = 4 << 10;
 
+/// What is recorded, and of an [open](Endpoint::open) endpoint, which of its peers have been named so far.
+pub(super) struct Recording {
+    recorder: Recorder,
+    names: Option<Names>,
+    named: u32,
+}
+
+impl Recording {
+    /// Records, after the peers that this endpoint has numbered since the last record.
+    fn record(&mut self, record: &Record) {
+        if let Some(names) = &self.names {
+            while let Some(address) = names.address_of(RankId(self.named)) {
+                self.recorder.record(&Record::Peer { rank: self.named, address });
+                self.named += 1;
+            }
+        }
+        self.recorder.record(record);
+    }
+}
+
 impl Endpoint {
     /// Records all inputs of the rank from now on, in its part of the trace in `directory`. The rank must not have had any
     /// input before.
     pub fn trace_to(&mut self, directory: &Path) -> Result<(), Error> {
+        self.record_in(directory, None)
+    }
+
+    /// As [`Endpoint::trace_to`], of an [open](Endpoint::open) endpoint: what a launcher calls the process, and whose the
+    /// endpoint is, goes into the trace, where peers are told apart by their addresses.
+    pub fn trace_as(
+        &mut self,
+        directory: &Path,
+        host: Option<HostRank>,
+        library: Option<HostLibrary>,
+    ) -> Result<(), Error> {
+        let (address, process) = (self.full_address(), std::process::id());
+        self.record_in(directory, Some(TraceEndpoint { address, process, host, library }))
+    }
+
+    fn record_in(&mut self, directory: &Path, endpoint: Option<TraceEndpoint>) -> Result<(), Error> {
+        let names = self.names.clone().filter(|_| endpoint.is_some());
         let head = TraceHead {
             carrousel_trace: VERSION,
             rank: self.me(),
             ranks: self.ranks,
+            endpoint,
             command: command(),
             options: *self.driver.rank.options(),
         };
         let recorder = Recorder::create(directory, &head);
         let recorder = recorder.map_err(|error: TraceError| Error::Trace(error.to_string()))?;
-        self.driver.record(recorder);
+        // The endpoint's own number is in the head.
+        self.driver.record(Recording { recorder, names, named: 1 });
         Ok(())
     }
 
     /// Writes out what has been recorded, in the slow path: a process that is killed would lose it.
     pub(super) fn flush_trace(&mut self) {
-        if let Some(recorder) = &mut self.driver.recorder {
-            recorder.flush();
+        if let Some(recording) = &mut self.driver.recorder {
+            recording.recorder.flush();
         }
     }
 
     /// Ends the trace of this rank.
     pub fn end_trace(&mut self, end: TraceEnd) {
-        if let Some(mut recorder) = self.driver.recorder.take() {
-            recorder.end(end);
+        if let Some(mut recording) = self.driver.recorder.take() {
+            recording.recorder.end(end);
         }
     }
 }
@@ -65,8 +108,8 @@ impl Driver {
     #[cold]
     #[inline(never)]
     fn write_down(&mut self, record: &Record) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.record(record);
+        if let Some(recording) = &mut self.recorder {
+            recording.record(record);
         }
     }
 
@@ -76,7 +119,9 @@ impl Driver {
             Ok(request) => CallAnswer::Request(*request),
             Err(error) => CallAnswer::Refused(error.to_string()),
         };
-        let (file, line) = (Some(site.file().into()), Some(site.line()));
+        // Inside another library, the line that calls is not the application's.
+        let is_open = self.recorder.as_ref().is_some_and(|recording| recording.names.is_some());
+        let (file, line) = Some((site.file().into(), site.line())).filter(|_| !is_open).unzip();
         let ignored = std::mem::take(&mut self.ignored);
         self.write_down(&Record::Call { call, answer, file, line, ignored });
     }

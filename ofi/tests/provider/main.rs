@@ -9,4 +9,5 @@ mod objects;
 mod processes;
 mod rma;
 mod search;
+mod traces;
 mod untagged;

@@ -16,23 +16,30 @@
 //! found nothing. A packet that never arrived is no departure either: a network may take any time, so the last
 //! packets of a part may be missing unless an answer needs them.
 //!
+//! **Inside another MPI library** each endpoint numbers its peers itself. Its state machine is fed these numbers; to the
+//! network, and in words, they are the ranks of the trace ([`numbers`]). Peers at addresses where nobody has recorded are
+//! further ranks, of which nothing is known.
+//!
 //! A part that is cut short says nothing of what its rank did afterwards. A rank that needs an item from behind the
 //! cut cannot be followed any further, which is reported as a [`Gap`].
 
+mod numbers;
 mod player;
 mod report;
 mod tell;
 mod usage;
 
-pub use self::report::{Departure, Gap, ReplayProgress, ReplayReport, ReplayVerdict, Why};
+pub use self::report::{Departure, EndpointName, Gap, ReplayProgress, ReplayReport, ReplayVerdict, Why};
 pub use self::usage::{CallSite, CollectiveCall, MpiUsageError};
 
+use self::numbers::Addresses;
 use self::player::{Player, Stop};
 use self::usage::Usage;
 use crate::network::Network;
-use carrousel_rank::{Job, Options};
+use carrousel_rank::{Options, Tag, TagSelector};
 use carrousel_trace::{Trace, TraceError, TracePart};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 /// With more items in flight than this, a rank lets the others catch up, because the network is searched for each
 /// item.
@@ -43,8 +50,8 @@ const IN_FLIGHT: usize = 256;
 /// # Errors
 /// When a part holds what is no record.
 pub fn check(trace: Trace, progress: &dyn Fn(ReplayProgress)) -> Result<ReplayReport, TraceError> {
-    let Trace { ranks, options, command, parts, bytes } = trace;
-    let mut replay = Replay::new(ranks, &options, parts);
+    let Trace { ranks, options, command, parts, bytes, addresses } = trace;
+    let mut replay = Replay::new(ranks, options, parts, Addresses::new(addresses, ranks));
     let departure = replay.run(&|records, read| progress(ReplayProgress { records, read, bytes }))?;
     let gaps = if departure.is_some() { Vec::new() } else { replay.gaps() };
     let verdict = match (&departure, &gaps[..]) {
@@ -61,7 +68,8 @@ pub fn check(trace: Trace, progress: &dyn Fn(ReplayProgress)) -> Result<ReplayRe
     Ok(ReplayReport {
         verdict,
         command,
-        ranks,
+        ranks: replay.players.len() as u32,
+        endpoints: replay.endpoints(),
         calls,
         events,
         answers,
@@ -76,14 +84,46 @@ struct Replay {
     players: Vec<Player>,
     network: Network,
     usage: Usage,
+    addresses: Addresses,
+    options: Options,
 }
 
 impl Replay {
-    fn new(ranks: u32, options: &Options, parts: Vec<Option<TracePart>>) -> Self {
-        let job = Job { ranks };
+    fn new(ranks: u32, options: Options, parts: Vec<Option<TracePart>>, addresses: Addresses) -> Self {
         let players = parts.into_iter().enumerate();
-        let players = players.map(|(me, part)| Player::new(me as u16, &job, options, part));
-        Self { players: players.collect(), network: Network::default(), usage: Usage::new(ranks) }
+        let players = players.map(|(me, part)| Player::new(me as u16, ranks, &options, part)).collect();
+        Self { players, network: Network::default(), usage: Usage::new(ranks), addresses, options }
+    }
+
+    /// Peers at addresses where nobody has recorded are ranks without a part.
+    fn add_strangers(&mut self) {
+        for me in self.players.len() as u32..self.addresses.count() {
+            self.players.push(Player::new(me as u16, me + 1, &self.options, None));
+        }
+    }
+
+    /// Who the ranks are, in a trace of endpoints.
+    fn endpoints(&self) -> Vec<EndpointName> {
+        let strangers = self.addresses.strangers();
+        let first = self.players.len() - strangers.len();
+        let recorded = self.players.iter().filter_map(|player| {
+            let endpoint = player.numbers().endpoint()?;
+            Some(EndpointName {
+                rank: player.me.into(),
+                part: player.path().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
+                address: endpoint.address.clone(),
+                process: Some(endpoint.process),
+                host: endpoint.host.clone(),
+            })
+        });
+        let others = (first as u32..).zip(strangers).map(|(rank, address)| EndpointName {
+            rank,
+            part: None,
+            address: address.clone(),
+            process: None,
+            host: None,
+        });
+        recorded.chain(others).collect()
     }
 
     /// Replays as far as possible. Returns where the job has left the model, if it has.
@@ -93,7 +133,9 @@ impl Replay {
             let before = self.records();
             let mut crowded = false;
             for player in 0..self.players.len() {
-                let stop = self.players[player].turn(&mut self.network, &mut self.usage, most)?;
+                let of_all = (&mut self.usage, &mut self.addresses);
+                let stop = self.players[player].turn(&mut self.network, of_all, most)?;
+                self.add_strangers();
                 crowded |= matches!(stop, Stop::Crowded);
                 if let Stop::Departed(departure) = stop {
                     return Ok(Some(departure));
@@ -153,9 +195,18 @@ impl Replay {
     /// Calls of the program that MPI forbids. Messages that were not received are known only if the whole trace was
     /// followed, not if the job has left the model.
     fn misuses(self, departed: bool) -> Vec<MpiUsageError> {
-        let Self { players, network, usage } = self;
-        let players = players.iter().filter(|_| !departed);
-        usage.end(players.flat_map(|player| player.left_behind(&network)))
+        let Self { players, network, usage, .. } = self;
+        let followed = players.iter().filter(|_| !departed);
+        let mut misuses = usage.end(followed.flat_map(|player| player.left_behind(&network)));
+        for misuse in &mut misuses {
+            if let MpiUsageError::NotReceived { to, tag, communicator, host_tag, .. } = misuse {
+                let numbers = players.get(*to as usize).map(Player::numbers);
+                let numbers = numbers.filter(|numbers| numbers.endpoint().is_some());
+                let tag = TagSelector::exact(Tag(*tag));
+                *host_tag = numbers.map(|numbers| numbers.selector(tag, *communicator));
+            }
+        }
+        misuses
     }
 
     fn gaps(&self) -> Vec<Gap> {

@@ -1,15 +1,17 @@
 //! One rank of a trace: its part, and the state machine that the part is fed to.
 
+use super::numbers::{Addresses, Numbers};
 use super::report::Departure;
 use super::tell;
 use super::usage::{CallSite, Usage};
 use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Envelope, Event, Explore, Handle, Job, Members, Mirror, Options,
-    Packet, Pattern, Rank, RankId, Read, Source, Status, TagSelector, Work, Write,
+    Packet, Pattern, Rank, RankId, Read, Receive, Send, Source, Status, TagSelector, Work, Write,
 };
 use carrousel_trace::{CallAnswer, Record, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::rc::Rc;
 
 /// The number of records of one part that were replayed.
@@ -40,8 +42,9 @@ pub(super) enum Stop {
 pub(super) struct Player {
     pub(super) me: u16,
     pub(super) counts: RecordCounts,
+    /// The ranks of its part, which are those of its state machine.
+    numbers: Numbers,
     rank: Rank<Mirror>,
-    ranks: u32,
     part: Option<TracePart>,
     /// A packet that has to come, but is not in flight yet.
     awaited: Option<(RankId, Context, Packet)>,
@@ -74,12 +77,14 @@ fn differs<T>(happened: impl Into<String>, allowed: impl Into<String>) -> Result
 }
 
 impl Player {
-    pub(super) fn new(me: u16, job: &Job, options: &Options, part: Option<TracePart>) -> Self {
+    pub(super) fn new(me: u16, ranks: u32, options: &Options, part: Option<TracePart>) -> Self {
+        let numbers = Numbers::new(me, ranks, part.as_ref());
+        let job = Job { ranks: numbers.count() };
         Self {
             me,
             counts: RecordCounts::default(),
-            rank: Rank::new(RankId(me.into()), job, options),
-            ranks: job.ranks,
+            rank: Rank::new(numbers.me(), &job, options),
+            numbers,
             part,
             awaited: None,
             at: CallSite::default(),
@@ -92,7 +97,7 @@ impl Player {
     pub(super) fn turn(
         &mut self,
         network: &mut Network,
-        usage: &mut Usage,
+        (usage, addresses): (&mut Usage, &mut Addresses),
         most: usize,
     ) -> Result<Stop, TraceError> {
         loop {
@@ -104,7 +109,7 @@ impl Player {
             } else {
                 let Some(part) = &mut self.part else { return Ok(Stop::Over) };
                 let Some(record) = part.next_record()? else { return Ok(Stop::Over) };
-                self.record(network, usage, record)
+                self.record(network, usage, addresses, record)
             };
             if let Err(Differs { happened, allowed }) = done {
                 return Ok(Stop::Departed(self.departure(happened, allowed)));
@@ -117,7 +122,17 @@ impl Player {
 
     /// The peer of which it needs a packet, if that is what holds it up.
     pub(super) fn needs(&self) -> Option<u16> {
-        self.awaited.map(|(from, ..)| from.0 as u16)
+        self.awaited.and_then(|(from, ..)| self.numbers.of(from))
+    }
+
+    /// The ranks of its part, and what they are told as.
+    pub(super) fn numbers(&self) -> &Numbers {
+        &self.numbers
+    }
+
+    /// The path of its part.
+    pub(super) fn path(&self) -> Option<&Path> {
+        self.part.as_ref().map(TracePart::path)
     }
 
     /// How its part ends.
@@ -145,8 +160,10 @@ impl Player {
         let (happened, allowed) = match self.awaited {
             Some((from, context, packet)) => {
                 let direction = tell::direction(&packet, context);
-                let allowed = format!("nothing: of what {from} has sent in {direction}, all has come before");
-                (tell::arrival(from, context, &packet, false), allowed)
+                let sender = self.numbers.peer(from);
+                let allowed =
+                    format!("nothing: of what {sender} has sent in {direction}, all has come before");
+                (self.numbers.arrival(from, context, &packet, false), allowed)
             }
             None => Default::default(),
         };
@@ -180,33 +197,68 @@ impl Player {
             let pattern = Pattern { source: Source::Rank(source), tag: TagSelector::exact(tag), context };
             self.rank.probe(&pattern).map_or(0, |arrived| arrived.len)
         };
-        let arrived = self.rank.unexpected().map(|envelope| (me, *envelope, first(envelope)));
+        let arrived = self.rank.unexpected().map(|envelope| (me, self.of_trace(envelope), first(envelope)));
         // Messages of a lost peer that have not arrived could not be received.
-        let on_the_way = on_the_way(network)
-            .filter(|(to, envelope, _)| *to == me && !self.lost.contains(&envelope.source));
-        arrived.chain(on_the_way).filter(|(_, envelope, _)| !envelope.context.is_collective()).collect()
+        let is_lost = |source: RankId| self.lost.iter().any(|lost| self.rank_of(*lost) == Some(source));
+        let on_the_way =
+            on_the_way(network).filter(|(to, envelope, _)| *to == me && !is_lost(envelope.source));
+        // Of an endpoint, only the messages with tags are surely the application's: the others are those of the library
+        // that uses it.
+        let is_asked_for = |context: Context| match self.numbers.endpoint() {
+            Some(_) => context == Communicator::WORLD.messages(),
+            None => !context.is_collective(),
+        };
+        arrived.chain(on_the_way).filter(|(_, envelope, _)| is_asked_for(envelope.context)).collect()
     }
 
     /// The messages that have come and have not been received.
     pub(super) fn unexpected(&self) -> impl Iterator<Item = (RankId, Envelope)> {
-        self.rank.unexpected().map(|envelope| (RankId(self.me.into()), *envelope))
+        self.rank.unexpected().map(|envelope| (RankId(self.me.into()), self.of_trace(envelope)))
     }
 
-    fn record(&mut self, network: &mut Network, usage: &mut Usage, record: Record) -> Result<(), Differs> {
+    /// The rank in the trace of one in the part.
+    fn rank_of(&self, rank: RankId) -> Option<RankId> {
+        self.numbers.of(rank).map(|rank| RankId(rank.into()))
+    }
+
+    /// The envelope of a message, with the sender's rank in the trace: messages come from known ranks only.
+    fn of_trace(&self, envelope: &Envelope) -> Envelope {
+        Envelope { source: self.rank_of(envelope.source).unwrap_or(envelope.source), ..*envelope }
+    }
+
+    fn record(
+        &mut self,
+        network: &mut Network,
+        usage: &mut Usage,
+        addresses: &mut Addresses,
+        record: Record,
+    ) -> Result<(), Differs> {
         match record {
+            Record::Peer { rank, address } => {
+                if self.numbers.name(RankId(rank), address, addresses) {
+                    return Ok(());
+                }
+                let allowed =
+                    "no: only an endpoint numbers its peers, each once, and so many as its head says";
+                differs(format!("a peer got the number {rank}"), allowed)
+            }
             Record::Call { call, answer, file, line, ignored } => {
                 self.is_at(file.as_deref(), line);
                 if let (Some(peer), true) = (ignored.first(), self.rank.needs_initial_progress(&call)) {
-                    let happened =
-                        format!("{} was made while something of rank {peer} had arrived", tell::call(&call));
+                    let (what, peer) = (self.numbers.call(&call), self.numbers.peer(RankId(*peer)));
+                    let happened = format!("{what} was made while something of {peer} had arrived");
                     return differs(
                         happened,
                         "first what had arrived: such a call finds it (initial progress)",
                     );
                 }
+                self.check_peer(&call)?;
                 self.call(network, call, &answer)?;
                 match (call, answer) {
-                    (Call::Send(send), CallAnswer::Request(_)) => usage.send(self.me.into(), &send, &self.at),
+                    (Call::Send(send), CallAnswer::Request(_)) => {
+                        let to = self.rank_of(send.to).unwrap_or(send.to);
+                        usage.send(self.me.into(), &Send { to, ..send }, &self.at);
+                    }
                     (Call::Collective(call), CallAnswer::Request(_)) => {
                         usage.collective(self.me.into(), &call, &self.at);
                     }
@@ -216,6 +268,10 @@ impl Player {
             }
             Record::Define { communicator, members } => {
                 self.define(communicator, &members, network)?;
+                let members: Vec<u32> = members
+                    .iter()
+                    .map(|rank| self.rank_of(RankId(*rank)).map_or(*rank, |rank| rank.0))
+                    .collect();
                 usage.define(self.me.into(), communicator, &members);
                 Ok(())
             }
@@ -228,7 +284,7 @@ impl Player {
                 self.completion(network, request, ChannelKind::Read(request.index))
             }
             Record::Event(event @ Event::Fetched(..)) => {
-                differs(tell::event(&event), "no such completion: no rank has posted an atomic")
+                differs(self.numbers.event(&event), "no such completion: no rank has posted an atomic")
             }
             Record::Event(Event::Announce(request)) => self.announce(network, request),
             Record::Event(Event::Lost(peer)) => self.lost(network, peer),
@@ -236,9 +292,9 @@ impl Player {
             Record::Probe { pattern, envelope, data, len } => {
                 let (found, recorded) = (self.rank.probe(&pattern), Some(Arrived { envelope, data, len }));
                 if found != recorded {
-                    let recorded = tell::found(recorded);
-                    let happened = format!("a probe for {} found {recorded}", tell::pattern(&pattern));
-                    return differs(happened, tell::found(found));
+                    let recorded = self.numbers.found(recorded);
+                    let happened = format!("a probe for {} found {recorded}", self.numbers.pattern(&pattern));
+                    return differs(happened, self.numbers.found(found));
                 }
                 self.counts.answers += 1;
                 Ok(())
@@ -251,9 +307,10 @@ impl Player {
                     let what = |claimed: Option<(Handle, Arrived)>| {
                         let request =
                             claimed.map_or_else(String::new, |(request, _)| format!(", as {request}"));
-                        format!("{}{request}", tell::found(claimed.map(|(_, arrived)| arrived)))
+                        format!("{}{request}", self.numbers.found(claimed.map(|(_, arrived)| arrived)))
                     };
-                    let happened = format!("a claim for {} got {}", tell::pattern(&pattern), what(recorded));
+                    let happened =
+                        format!("a claim for {} got {}", self.numbers.pattern(&pattern), what(recorded));
                     return differs(happened, what(claimed));
                 }
                 self.perform(network);
@@ -265,9 +322,22 @@ impl Player {
         }
     }
 
+    /// An endpoint calls for peers that it has numbered before.
+    fn check_peer(&self, call: &Call) -> Result<(), Differs> {
+        let peer = match call {
+            Call::Send(send) => send.to,
+            Call::Receive(Receive { from: Source::Rank(from), .. }) => *from,
+            _ => return Ok(()),
+        };
+        if self.numbers.endpoint().is_none() || self.numbers.of(peer).is_some() {
+            return Ok(());
+        }
+        differs(self.numbers.call(call), format!("none: it has not said where its peer {} is", peer.0))
+    }
+
     fn call(&mut self, network: &mut Network, call: Call, answer: &CallAnswer) -> Result<(), Differs> {
         let result = self.rank.call(call, &mut self.work);
-        let what = tell::call(&call);
+        let what = self.numbers.call(&call);
         match (result, answer) {
             (Ok(request), CallAnswer::Request(recorded)) if request == *recorded => {}
             (Ok(request), CallAnswer::Request(recorded)) => {
@@ -297,7 +367,7 @@ impl Player {
     ) -> Result<(), Differs> {
         let members: Vec<RankId> = members.iter().copied().map(RankId).collect();
         let number = communicator.index();
-        let members = Members::new(&members, self.ranks);
+        let members = Members::new(&members, self.numbers.count());
         match members.and_then(|members| self.rank.define(communicator, members, &mut self.work)) {
             Ok(()) => {
                 self.counts.calls += 1;
@@ -326,15 +396,20 @@ impl Player {
         context: Context,
         packet: Packet,
     ) -> Result<(), Differs> {
-        if from.0 >= self.ranks {
-            let happened = tell::arrival(from, context, &packet, false);
-            return differs(happened, format!("nothing: there are {} ranks", self.ranks));
-        }
+        let Some(peer) = self.numbers.of(from) else {
+            let happened = self.numbers.arrival(from, context, &packet, false);
+            let allowed = match self.numbers.endpoint() {
+                None => format!("nothing: there are {} ranks", self.numbers.count()),
+                Some(_) => format!("nothing: it has not said where its peer {} is", from.0),
+            };
+            return differs(happened, allowed);
+        };
         if self.lost.contains(&from) {
-            let happened = tell::arrival(from, context, &packet, false);
-            return differs(happened, format!("nothing: the connection to {from} is lost"));
+            let happened = self.numbers.arrival(from, context, &packet, false);
+            let peer = self.numbers.peer(from);
+            return differs(happened, format!("nothing: the connection to {peer} is lost"));
         }
-        let channel = Channel { at: self.me, peer: from.0 as u16, context, kind: packet.direction().into() };
+        let channel = Channel { at: self.me, peer, context, kind: packet.direction().into() };
         // Between nodes the adapter fills in the keys of memory that a packet offers; the rest of a packet comes from
         // the rank.
         let same = |sent: Packet| sent.with_key(0) == packet.with_key(0);
@@ -346,9 +421,9 @@ impl Player {
             return Ok(());
         };
         // They may differ in fields that are not told by default.
-        let short = |packet: &Packet| tell::arrival(from, context, packet, false);
+        let short = |packet: &Packet| self.numbers.arrival(from, context, packet, false);
         let full = short(&packet) == short(&expected);
-        let tell = |packet: &Packet| tell::arrival(from, context, packet, full);
+        let tell = |packet: &Packet| self.numbers.arrival(from, context, packet, full);
         let direction = tell::direction(&packet, context);
         differs(tell(&packet), format!("{}, the next that it has sent in {direction}", tell(&expected)))
     }
@@ -396,15 +471,16 @@ impl Player {
     }
 
     fn lost(&mut self, network: &mut Network, peer: RankId) -> Result<(), Differs> {
-        if peer.0 >= self.ranks || peer.0 == u32::from(self.me) || self.lost.contains(&peer) {
+        let known = self.numbers.of(peer).filter(|_| peer != self.numbers.me() && !self.lost.contains(&peer));
+        let Some(of_trace) = known else {
             let allowed = "no such loss: it is told of another rank, once";
-            return differs(format!("the connection to {peer} was lost"), allowed);
-        }
+            return differs(format!("the connection to {} was lost", self.numbers.peer(peer)), allowed);
+        };
         // Packets that were delivered before stay delivered, none follows (the transport contract). What the rank
         // had posted itself is still reported as complete.
         let me = self.me;
         let is_lost = |channel: &Channel| {
-            (channel.at, u32::from(channel.peer)) == (me, peer.0)
+            (channel.at, channel.peer) == (me, of_trace)
                 && matches!(channel.kind, ChannelKind::Forward | ChannelKind::Back)
         };
         network.lose(is_lost);
@@ -414,13 +490,13 @@ impl Player {
     }
 
     fn release(&mut self, request: Handle, status: Status) -> Result<(), Differs> {
-        let happened = || format!("{request} was ended: {}", tell::status(&status));
+        let happened = || format!("{request} was ended: {}", self.numbers.status(&status));
         match self.rank.release(request) {
             Ok(Some(own)) if own == status => {
                 self.counts.answers += 1;
                 Ok(())
             }
-            Ok(Some(own)) => differs(happened(), tell::status(&own)),
+            Ok(Some(own)) => differs(happened(), self.numbers.status(&own)),
             Ok(None) => {
                 let state = self.rank.progress_of(request).unwrap_or("not complete");
                 differs(happened(), format!("nothing yet: it is {state}"))
@@ -431,7 +507,7 @@ impl Player {
 
     fn event(&mut self, network: &mut Network, event: Event) -> Result<(), Differs> {
         if let Err(error) = self.rank.event(event, &mut self.work) {
-            return differs(tell::event(&event), format!("nothing of the kind: {error}"));
+            return differs(self.numbers.event(&event), format!("nothing of the kind: {error}"));
         }
         self.counts.events += 1;
         self.perform(network);
@@ -441,21 +517,29 @@ impl Player {
     /// Performs the work of the rank on the network.
     fn perform(&mut self, network: &mut Network) {
         let me = self.me;
+        let numbers = &self.numbers;
         for work in self.work.drain(..) {
             match work {
                 // Operations to a peer that was lost do nothing (the transport contract).
                 Work::Send { to, .. } if self.lost.contains(&to) => {}
                 Work::Send { to, context, packet, .. } => {
-                    network.send(me, to.0 as u16, context, packet, None);
+                    // Calls and packets of unknown peers have been refused.
+                    if let Some(to) = numbers.of(to) {
+                        network.send(me, to, context, packet, None);
+                    }
                 }
                 Work::Write { context, write: Write { to, len, notice, request, .. }, receive } => {
                     // A replay does not look into memory, so any message will do.
                     let message = Message { from: me, send: 0 };
                     let data = Data { message, receive, len };
-                    network.write((me, to.0 as u16), context, data, notice, request);
+                    if let Some(to) = numbers.of(to) {
+                        network.write((me, to), context, data, notice, request);
+                    }
                 }
                 Work::Read { context, read: Read { of, notice, request, .. }, .. } => {
-                    network.read_some_time((me, of.0 as u16), context, request, notice);
+                    if let Some(of) = numbers.of(of) {
+                        network.read_some_time((me, of), context, request, notice);
+                    }
                 }
                 Work::Place { .. }
                 | Work::Keep { .. }

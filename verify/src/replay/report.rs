@@ -1,6 +1,7 @@
 //! The report of a replay.
 
 use super::usage::{CallSite, MpiUsageError};
+use carrousel_trace::HostRank;
 use serde::Serialize;
 
 /// How far a replay is.
@@ -23,6 +24,9 @@ pub struct ReplayReport {
     pub command: Vec<String>,
     /// How many ranks the job had.
     pub ranks: u32,
+    /// Who the ranks are, if they are endpoints inside another MPI library.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub endpoints: Vec<EndpointName>,
     /// Calls that the model allows, communicators that were defined included.
     pub calls: u64,
     /// Events that the model allows.
@@ -35,6 +39,21 @@ pub struct ReplayReport {
     pub gaps: Vec<Gap>,
     /// What the program did that MPI forbids, whatever the model thinks of it.
     pub misuses: Vec<MpiUsageError>,
+}
+
+/// Which endpoint a rank of the report is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EndpointName {
+    /// The rank of the report.
+    pub rank: u32,
+    /// The file of its part; `None` if it has recorded nothing.
+    pub part: Option<String>,
+    /// Its address.
+    pub address: String,
+    /// The number of its process at its node.
+    pub process: Option<u32>,
+    /// What the launcher has called that process.
+    pub host: Option<HostRank>,
 }
 
 /// Whether the model allows what a trace says.

@@ -7,6 +7,7 @@
 //! end are the last ones that were sent, and their lines are known without knowing which message each receive has
 //! got.
 
+use super::tell::among;
 use carrousel_rank::{Collective, Communicator, Context, Envelope, RankId, Send, Signature, Tag};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -38,6 +39,9 @@ pub enum MpiUsageError {
         to: u32,
         /// Their tag.
         tag: u64,
+        /// The tag in words of the MPI library, in a trace of endpoints inside one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        host_tag: Option<String>,
         /// The communicator's number.
         communicator: u16,
         /// Bytes of the first of them.
@@ -91,20 +95,16 @@ impl fmt::Display for MpiUsageError {
                 write!(f, "collectives{among} do not agree: rank {} calls {}{here}, ", one.rank, one.call)?;
                 write!(f, "rank {} calls {}{there}", other.rank, other.call)
             }
-            Self::NotReceived { from, to, tag, communicator, bytes, count, place } => {
-                let among = among(*communicator);
+            Self::NotReceived { from, to, tag, host_tag, communicator, bytes, count, place } => {
+                let plain = || format!("tag {tag}{}", among(*communicator));
+                let tag = host_tag.clone().unwrap_or_else(plain);
                 let noun = if *bytes == 1 { "byte" } else { "bytes" };
-                write!(f, "rank {to} has not received a message of {bytes} {noun} with tag {tag}{among}, ")?;
+                write!(f, "rank {to} has not received a message of {bytes} {noun} with {tag}, ")?;
                 write!(f, "which rank {from} has sent{place}")?;
                 if *count > 1 { write!(f, ", nor {} more like it", count - 1) } else { Ok(()) }
             }
         }
     }
-}
-
-/// ` of communicator 3`, unless it is that of all ranks.
-fn among(number: u16) -> String {
-    if number == 0 { String::new() } else { format!(" of communicator {number}") }
 }
 
 /// A communicator of certain ranks. Communicators without a common rank may have the same number, and a number may be
@@ -242,6 +242,7 @@ impl Usage {
                 from,
                 to,
                 tag,
+                host_tag: None,
                 communicator,
                 bytes,
                 count,

@@ -5,5 +5,6 @@
 
 mod changes;
 mod corrupted;
+mod endpoints;
 mod followed;
 mod pair;

@@ -52,6 +52,7 @@ impl Pair {
                 carrousel_trace: VERSION,
                 rank,
                 ranks: 2,
+                endpoint: None,
                 command: vec!["./pair".into()],
                 options,
             };

@@ -1,0 +1,63 @@
+//! The names of the files of a trace.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const PREFIX: &str = "rank-";
+const ENDPOINT: &str = "endpoint-";
+const SUFFIX: &str = ".jsonl";
+
+/// The path of a rank's part.
+pub fn part_of(directory: &Path, rank: u32) -> PathBuf {
+    directory.join(format!("{PREFIX}{rank}{SUFFIX}"))
+}
+
+/// The path of the part of an endpoint: one of several that a process may have.
+pub(crate) fn endpoint_part(directory: &Path, process: u32, number: u32) -> PathBuf {
+    directory.join(format!("{ENDPOINT}{process}-{number}{SUFFIX}"))
+}
+
+/// Whether a directory has a part of a trace.
+pub fn has_part(directory: &Path) -> bool {
+    let mut names = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names.any(|name| is_part(&name.to_string_lossy()))
+}
+
+/// Whether a part has this name.
+pub(crate) fn is_part(name: &str) -> bool {
+    rank_of(name).is_some() || is_endpoint(name)
+}
+
+/// The rank whose part has this name; `None` if no part has it.
+pub(crate) fn rank_of(name: &str) -> Option<u32> {
+    number(name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?)
+}
+
+/// Whether the part of an endpoint has this name.
+pub(crate) fn is_endpoint(name: &str) -> bool {
+    let numbers = name.strip_prefix(ENDPOINT).and_then(|name| name.strip_suffix(SUFFIX));
+    let numbers = numbers.and_then(|numbers| numbers.split_once('-'));
+    numbers.is_some_and(|(process, of_process)| number(process).and(number(of_process)).is_some())
+}
+
+/// The number with these digits. Each has one name: no sign, no leading zero.
+fn number(digits: &str) -> Option<u32> {
+    let number = digits.parse().ok()?;
+    (format!("{number}") == digits).then_some(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_has_one_name() {
+        let parts = [part_of(Path::new(""), 7), endpoint_part(Path::new(""), 7, 0)];
+        assert!(parts.iter().all(|part| is_part(&part.to_string_lossy())));
+        for wrong in
+            ["rank-07.jsonl", "rank-+7.jsonl", "rank-.jsonl", "rank-7", "endpoint-7.jsonl", "x-1-1.jsonl"]
+        {
+            assert!(!is_part(wrong) && !is_part(&format!("endpoint-1-{wrong}")), "{wrong}");
+        }
+    }
+}
