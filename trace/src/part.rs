@@ -1,12 +1,14 @@
 //! Reading a part. Nothing about its file is trusted.
 
 use crate::seal::Seal;
-use crate::{RANKS_MAX, Record, TraceEnd, TraceEndpoint, TraceError, TraceHead, VERSION};
+use crate::{Record, TraceEnd, TraceEndpoint, TraceError, TraceHead, VERSION};
 use serde::Deserialize;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+/// Ranks of the largest trace that is read: a replay numbers them with 16 bits.
+pub const RANKS_MAX: u32 = 1 << 16;
 /// Bytes of the longest line: the definition of a communicator of [`RANKS_MAX`] ranks has fewer.
 const LINE_MAX: u64 = 1 << 20;
 

@@ -8,9 +8,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Ranks of the largest trace that is read: a replay numbers them with 16 bits.
-pub const RANKS_MAX: u32 = 1 << 16;
-
 /// The parts of a trace.
 #[derive(Debug)]
 pub struct Trace {

@@ -235,8 +235,8 @@ fn an_invalid_trace_is_refused_with_its_place() {
     refused(&["hello\n"], &["rank-0.jsonl:1: no head of a trace"]);
     refused(&[rest], &["rank-0.jsonl:1: no head of a trace"]);
     refused(
-        &[&with_head("\"carrousel_trace\":4", "\"carrousel_trace\":3")],
-        &["version 3", "this command reads 4"],
+        &[&with_head("\"carrousel_trace\":5", "\"carrousel_trace\":4")],
+        &["version 4", "this command reads 5"],
     );
     refused(&[&with_head("\"ranks\":1", "\"ranks\":4000000000")], &["rank 0 of 4000000000"]);
     refused(&[&with_head("\"rank\":0,\"ranks\":1", "\"rank\":1,\"ranks\":2")], &["it is the part of rank 1"]);

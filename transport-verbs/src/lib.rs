@@ -22,7 +22,7 @@
 //! Where the adapter does not page on demand, only private anonymous memory stays registered. Guard pages that are put
 //! into it and removed again (`MADV_GUARD_INSTALL`, since Linux 6.13) go unnoticed: what is sent is what was there before.
 //! Where it pages on demand, memory that has been sent from remains writable: such a registration is for writing.
-//! Connections are made by datagrams, which only a peer of the same job can address.
+//! Connections are made by datagrams, which only those can send who were told the address; they are not encrypted.
 //! InfiniBand, and on-demand paging, are tested with functions that stand for the library, not with adapters that have them.
 //! Peers in another subnet of InfiniBand are addressed by GID, and with their own LID: that of a router on the way, which
 //! the subnet's manager knows, is not asked for.

@@ -2,7 +2,7 @@
 
 use super::address_resolver::AddressResolver;
 use super::first_error::FirstErrors;
-use super::recording::Recording;
+use super::recorder::EndpointRecorder;
 use super::reductions::Reductions;
 use super::registry::Registry;
 use super::send_sites::SendSites;
@@ -48,7 +48,7 @@ pub(super) struct Driver {
     pub(super) rank: Rank<Mirror>,
     pub(super) resources: Resources,
     /// Records the inputs of the rank, if the job is traced.
-    pub(super) recorder: Option<Box<Recording>>,
+    pub(super) recorder: Option<Box<EndpointRecorder>>,
     /// For the recorder: the peers of which an arrival was waiting when the current call was made.
     pub(super) ignored: Vec<u32>,
     /// The call sites of sends, if `check_usage` is on.
@@ -364,7 +364,7 @@ impl Driver {
     }
 
     /// From now on the inputs of the rank are recorded.
-    pub(super) fn record(&mut self, recorder: Recording) {
+    pub(super) fn record(&mut self, recorder: EndpointRecorder) {
         self.recorder = Some(Box::new(recorder));
         self.observed = true;
     }

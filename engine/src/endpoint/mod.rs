@@ -15,6 +15,7 @@ mod pending;
 mod pmi;
 mod progress;
 mod receiving;
+mod recorder;
 mod recording;
 mod reductions;
 mod registry;

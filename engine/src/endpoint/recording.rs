@@ -4,11 +4,11 @@
 
 use super::Endpoint;
 use super::driver::{Data, Driver};
-use super::names::Names;
+use super::recorder::EndpointRecorder;
 use super::transports::Transports;
 use crate::Error;
 use crate::site::CallSite;
-use carrousel_rank::{Arrived, Call, Communicator, Event, Handle, Members, Pattern, RankId, UsageError};
+use carrousel_rank::{Arrived, Call, Communicator, Event, Handle, Members, Pattern, UsageError};
 use carrousel_trace::{
     CallAnswer, HostLibrary, HostRank, Record, Recorder, TraceEnd, TraceEndpoint, TraceError, TraceHead,
     VERSION,
@@ -19,26 +19,6 @@ use std::path::Path;
 
 /// The most bytes of the command line in a trace, where it is for a person.
 const COMMAND_MAX: usize = 4 << 10;
-
-/// What is recorded, and of an [open](Endpoint::open) endpoint, which of its peers have been named so far.
-pub(super) struct Recording {
-    recorder: Recorder,
-    names: Option<Names>,
-    named: u32,
-}
-
-impl Recording {
-    /// Records, after the peers that this endpoint has numbered since the last record.
-    fn record(&mut self, record: &Record) {
-        if let Some(names) = &self.names {
-            while let Some(address) = names.address_of(RankId(self.named)) {
-                self.recorder.record(&Record::Peer { rank: self.named, address });
-                self.named += 1;
-            }
-        }
-        self.recorder.record(record);
-    }
-}
 
 impl Endpoint {
     /// Records all inputs of the rank from now on, in its part of the trace in `directory`. The rank must not have had any
@@ -71,22 +51,21 @@ impl Endpoint {
         };
         let recorder = Recorder::create(directory, &head);
         let recorder = recorder.map_err(|error: TraceError| Error::Trace(error.to_string()))?;
-        // The endpoint's own number is in the head.
-        self.driver.record(Recording { recorder, names, named: 1 });
+        self.driver.record(EndpointRecorder::new(recorder, names));
         Ok(())
     }
 
     /// Writes out what has been recorded, in the slow path: a process that is killed would lose it.
     pub(super) fn flush_trace(&mut self) {
-        if let Some(recording) = &mut self.driver.recorder {
-            recording.recorder.flush();
+        if let Some(recorder) = &mut self.driver.recorder {
+            recorder.flush();
         }
     }
 
     /// Ends the trace of this rank.
     pub fn end_trace(&mut self, end: TraceEnd) {
-        if let Some(mut recording) = self.driver.recorder.take() {
-            recording.recorder.end(end);
+        if let Some(mut recorder) = self.driver.recorder.take() {
+            recorder.end(end);
         }
     }
 }
@@ -108,8 +87,8 @@ impl Driver {
     #[cold]
     #[inline(never)]
     fn write_down(&mut self, record: &Record) {
-        if let Some(recording) = &mut self.recorder {
-            recording.record(record);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.record(record);
         }
     }
 
@@ -120,7 +99,7 @@ impl Driver {
             Err(error) => CallAnswer::Refused(error.to_string()),
         };
         // Inside another library, the line that calls is not the application's.
-        let is_open = self.recorder.as_ref().is_some_and(|recording| recording.names.is_some());
+        let is_open = self.recorder.as_ref().is_some_and(|recorder| recorder.is_of_open());
         let (file, line) = Some((site.file().into(), site.line())).filter(|_| !is_open).unzip();
         let ignored = std::mem::take(&mut self.ignored);
         self.write_down(&Record::Call { call, answer, file, line, ignored });

@@ -345,7 +345,7 @@ const CASES: &[GuestCase] = &[
         ..CASE
     },
     GuestCase {
-        name: "ranks of Open MPI in two guests overlap communication and computation",
+        name: "ranks of Open MPI in two guests run on the provider, which overlaps what they compute",
         statuses: &[0, 0],
         open_mpi: &["nodes.c"],
         ssh: true,
