@@ -68,7 +68,10 @@ pub(crate) struct Failed {
 pub(crate) struct Cq {
     format: Format,
     completions: VecDeque<Completion>,
-    errors: VecDeque<Failed>,
+    /// Each with the completions that are ahead of it, and behind the error before.
+    errors: VecDeque<(usize, Failed)>,
+    /// The completions ahead of the last error.
+    ahead: usize,
     /// Whether somebody has asked that a wait for it ends (`fi_cq_signal`).
     pub(crate) signaled: bool,
     /// How many endpoints are bound to it.
@@ -92,7 +95,7 @@ pub(crate) enum Wait {
 impl Cq {
     pub(crate) fn new(format: Format, size: usize, wait: Wait) -> Self {
         let completions = VecDeque::with_capacity(size.clamp(64, 1 << 16));
-        Self { format, completions, errors: VecDeque::new(), signaled: false, users: 0, wait }
+        Self { format, completions, errors: VecDeque::new(), ahead: 0, signaled: false, users: 0, wait }
     }
 
     #[inline]
@@ -107,7 +110,9 @@ impl Cq {
 
     /// Errors have a queue without an end: none is lost, however many operations are cancelled at once.
     pub(crate) fn fail(&mut self, failed: Failed) {
-        self.errors.push_back(failed);
+        let ahead = self.completions.len() - self.ahead;
+        self.ahead += ahead;
+        self.errors.push_back((ahead, failed));
     }
 
     #[inline]
@@ -115,9 +120,18 @@ impl Cq {
         self.completions.is_empty() && self.errors.is_empty()
     }
 
-    /// The next completion.
+    /// The next completion. There is none once an error is next, whatever has ended since: a host that always has
+    /// something to read would never learn of it (fi_cq(3), `fi_cq_read`).
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Completion> {
+        if self.errors.is_empty() { self.completions.pop_front() } else { self.pop_before_error() }
+    }
+
+    #[cold]
+    fn pop_before_error(&mut self) -> Option<Completion> {
+        let (ahead, _) = self.errors.front_mut()?;
+        *ahead = ahead.checked_sub(1)?;
+        self.ahead -= 1;
         self.completions.pop_front()
     }
 
@@ -127,9 +141,14 @@ impl Cq {
         if self.errors.is_empty() { Errno::AGAIN } else { Errno::AVAILABLE }
     }
 
-    /// The next error.
+    /// The next error, even if completions are ahead of it.
     pub(crate) fn pop_error(&mut self) -> Option<Failed> {
-        self.errors.pop_front()
+        let (ahead, failed) = self.errors.pop_front()?;
+        match self.errors.front_mut() {
+            Some((of_next, _)) => *of_next += ahead,
+            None => self.ahead = 0,
+        }
+        Some(failed)
     }
 }
 
@@ -138,5 +157,38 @@ impl Completion {
     #[inline]
     pub(crate) fn of(context: usize, flags: u64) -> Self {
         Self { context, flags, source: NO_ADDRESS, ..Self::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_in_their_turn() {
+        let mut cq = Cq::new(Format::Tagged, 0, Wait::Never);
+        let of = |context| Completion::of(context, 0);
+        let failed = |context| Failed { of: of(context), error: Errno::OTHER, overflow: 0 };
+        cq.push(of(1));
+        cq.push(of(2));
+        cq.fail(failed(3));
+        cq.push(of(4));
+        cq.fail(failed(5));
+        cq.fail(failed(6));
+        cq.push(of(7));
+        let context = |completion: Option<Completion>| completion.map(|completion| completion.context);
+        let error = |failed: Option<Failed>| failed.map(|failed| failed.of.context);
+        assert_eq!([context(cq.pop()), context(cq.pop()), context(cq.pop())], [Some(1), Some(2), None]);
+        assert_eq!((cq.why_none(), error(cq.pop_error())), (Errno::AVAILABLE, Some(3)));
+        // An error that is read before its turn.
+        assert_eq!((error(cq.pop_error()), context(cq.pop()), context(cq.pop())), (Some(5), Some(4), None));
+        assert_eq!(
+            (error(cq.pop_error()), context(cq.pop()), error(cq.pop_error())),
+            (Some(6), Some(7), None)
+        );
+        assert_eq!((context(cq.pop()), cq.why_none(), cq.is_empty()), (None, Errno::AGAIN, true));
+        cq.push(of(8));
+        cq.fail(failed(9));
+        assert_eq!((context(cq.pop()), context(cq.pop()), error(cq.pop_error())), (Some(8), None, Some(9)));
     }
 }

@@ -208,6 +208,7 @@ impl Entry {
 pub(crate) struct Failure {
     pub(crate) context: usize,
     pub(crate) error: u32,
+    pub(crate) flags: u64,
     pub(crate) overflow: usize,
     pub(crate) tag: u64,
 }
@@ -262,6 +263,19 @@ impl End {
         panic!("nothing completes");
     }
 
+    /// Waits for a completion, or for an error, which is read.
+    pub(crate) fn wait_either(&self) -> Result<Entry, Failure> {
+        let until = Instant::now() + LONG;
+        while Instant::now() < until {
+            match self.read() {
+                Ok(entry) => return Ok(entry),
+                Err(EAVAIL) => return Err(self.error().expect("there is one")),
+                Err(_) => {}
+            }
+        }
+        panic!("nothing ends");
+    }
+
     /// Waits for an error.
     pub(crate) fn wait_error(&self, others: &[End]) -> Failure {
         let until = Instant::now() + LONG;
@@ -287,8 +301,8 @@ impl End {
         if call!(self.cq, ops.readerr(&mut entry, 0)) != 1 {
             return None;
         }
-        let b::fi_cq_err_entry { op_context, err, olen, tag, .. } = entry;
-        Some(Failure { context: op_context.addr(), error: err as u32, overflow: olen, tag })
+        let b::fi_cq_err_entry { op_context, err, flags, olen, tag, .. } = entry;
+        Some(Failure { context: op_context.addr(), error: err as u32, flags, overflow: olen, tag })
     }
 
     pub(crate) fn tsend(&self, bytes: &[u8], to: u64, tag: u64, context: usize) -> isize {

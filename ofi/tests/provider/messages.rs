@@ -1,6 +1,6 @@
 //! Messages with tags (fi_tagged(3)), and how they complete.
 
-use crate::host::{ANY, Hints, Opened, bind, call, control, pair};
+use crate::host::{ANY, EAVAIL, Hints, Opened, bind, call, control, pair};
 use carrousel_ofi::bindings as b;
 
 const TAG: u64 = 0xfeed_0000_0000_0007;
@@ -232,4 +232,33 @@ fn threads_may_use_a_domain_at_once() {
         }
     });
     domain.close([one, two]);
+}
+
+/// fi_cq(3): "while an item is in the error queue", a read says so.
+#[test]
+fn an_error_is_told_before_what_has_ended_since() {
+    let (domain, one, two) = pair();
+    let (mut never, mut got) = ([0; 4], [[0; 4]; 3]);
+    assert_eq!(two.trecv(&mut never, ANY, (TAG + 1, 0), 1), 0);
+    assert_eq!(two.cancel(1), 0);
+    for (room, context) in got.iter_mut().zip(2..) {
+        assert_eq!((two.trecv(room, ANY, (TAG, 0), context), one.tsend(b"four", 0, TAG, 9)), (0, 0));
+    }
+    (0..100).for_each(|_| two.progress());
+    assert_eq!(two.read(), Err(EAVAIL));
+    assert_eq!(two.error().map(|failure| (failure.context, failure.error)), Some((1, b::FI_ECANCELED)));
+    assert_eq!([(); 3].map(|()| two.wait(&[one]).context), [2, 3, 4]);
+    domain.close([one, two]);
+}
+
+/// fi_tagged(3): the flag is for endpoints with `FI_TAGGED_MULTI_RECV`, which the provider does not offer.
+#[test]
+fn buffers_for_many_messages_with_tags_are_refused() {
+    let (domain, one, two) = pair();
+    let refused = two.trecvmsg(&mut [0; 1 << 10], (TAG, 0), 1, b::FI_MULTI_RECV.into());
+    assert_eq!(refused, -(b::FI_EBADFLAGS as isize));
+    domain.close([one, two]);
+    let mut hints = Hints::default();
+    hints.info.caps = u64::from(b::FI_TAGGED) | b::FI_TAGGED_MULTI_RECV;
+    assert_eq!(hints.getinfo(crate::host::VERSION).err(), Some(-(b::FI_ENODATA as i32)));
 }

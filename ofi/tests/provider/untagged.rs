@@ -1,6 +1,6 @@
 //! Messages without tags (fi_msg(3)), and buffers for many of them.
 
-use crate::host::{ANY, EAGAIN, Hints, Opened, pair};
+use crate::host::{ANY, EAGAIN, Failure, Hints, Opened, pair};
 use carrousel_ofi::bindings as b;
 
 /// Sets how much room the next message of a buffer has at least.
@@ -58,6 +58,29 @@ fn a_buffer_takes_messages_until_it_is_used_up() {
     }
     // What is left of the first buffer is less than 64 bytes behind the sixth message.
     assert_eq!(released, [(5, 1)]);
+    domain.close([one, two]);
+}
+
+/// As libfabric's providers tcp, shm and efa: what is left is enough for what the host has said (`FI_OPT_MIN_MULTI_RECV`), so
+/// a larger message ends the buffer with an error, and the next one goes into the next buffer.
+#[test]
+fn a_message_larger_than_what_is_left_of_a_buffer_ends_it() {
+    let (domain, one, two) = pair();
+    set_least_room(&two, 64);
+    let (mut buffer, mut other) = (vec![0u8; 256], vec![0u8; 1024]);
+    assert_eq!((two.recv_many(&mut buffer, 1), two.recv_many(&mut other, 2)), (0, 0));
+    for len in [100, 200, 300] {
+        assert_eq!(one.send(&vec![len as u8; len], 0, 9), 0);
+    }
+    let first = two.wait(&[one]);
+    assert!((first.context, first.len) == (1, 100) && !first.has(b::FI_MULTI_RECV));
+    let Failure { context, error, flags, overflow, .. } = two.wait_error(&[one]);
+    // The next message begins at a multiple of 16 bytes.
+    assert_eq!((context, error, overflow), (1, b::FI_ETRUNC, 200 - (256 - 112)));
+    assert_ne!(flags & u64::from(b::FI_MULTI_RECV), 0, "the buffer is the host's again");
+    let third = two.wait(&[one]);
+    assert_eq!((third.context, third.len, third.buffer), (2, 300, other.as_ptr().addr()));
+    assert_eq!(other[..300], [300u64 as u8; 300]);
     domain.close([one, two]);
 }
 
