@@ -5,7 +5,7 @@ use super::Endpoint;
 use super::sending::SendEnvelope;
 use crate::error::BoxedError;
 use crate::site::Caller;
-use carrousel_rank::{Handle, Status};
+use carrousel_rank::{Communicator, Handle, RankId, Source, Status};
 use carrousel_system::{SYSTEM, System};
 use carrousel_trace::TraceEnd;
 use std::time::{Duration, Instant};
@@ -41,6 +41,11 @@ impl Endpoint {
     #[inline]
     pub fn progress(&mut self) {
         self.poll_unblocked(None);
+    }
+
+    /// Whether a peer is lost.
+    pub fn is_lost(&self, peer: RankId) -> bool {
+        self.driver.rank.lost_for(Source::Rank(peer), Communicator::WORLD).is_some()
     }
 
     /// Sends bytes that may be changed when this returns. False if they cannot be sent at once, as they are too many, or

@@ -197,6 +197,9 @@ impl Ep {
     pub(crate) fn progress(&mut self, avs: &Table<Av>, shared: &mut Shared) {
         self.engine.progress();
         self.settle(avs, shared);
+        if self.rma.has_lost {
+            self.look_for_packets(avs, shared);
+        }
     }
 
     /// Reports what has become complete.

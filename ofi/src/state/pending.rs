@@ -35,6 +35,7 @@ pub(super) struct Rma {
     pub(super) numbers: u64,
     /// A packet that is put together.
     pub(super) scratch: Vec<u8>,
-    /// Whether a peer was lost: then packets are not waited for any more, as any could have been that peer's.
-    pub(super) lost: bool,
+    /// Whether a peer was lost. A receive from any source fails then, as its message could have been that peer's: packets of
+    /// the others are looked for instead.
+    pub(super) has_lost: bool,
 }

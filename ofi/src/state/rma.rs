@@ -31,11 +31,15 @@ impl Ep {
     }
 
     /// Waits for a packet, for which there is this room.
-    pub(super) fn await_packet(&mut self, mut room: Box<[u8]>) -> Result<(), Errno> {
+    pub(super) fn await_packet(&mut self, room: Box<[u8]>) -> Result<(), Errno> {
+        self.await_packet_of(Source::Any, room)
+    }
+
+    fn await_packet_of(&mut self, from: Source, mut room: Box<[u8]>) -> Result<(), Errno> {
         let bytes = bytes_mut(room.as_mut_ptr(), room.len());
         let (caller, any) = (Operation::Packet.call().caller(), TagSelector::new(Tag(0), u64::MAX));
         // SAFETY: the room is kept with the request until that has ended, and nobody else uses it.
-        let request = unsafe { self.engine.receive(bytes, caller, Source::Any, any) };
+        let request = unsafe { self.engine.receive(bytes, caller, from, any) };
         self.ops.begin_keeping(request.map_err(refused)?, Op::internal(Role::Packet), Kept::Bytes(room));
         Ok(())
     }
@@ -68,11 +72,16 @@ impl Ep {
         self.ready()?;
         match () {
             () if self.options.caps & capability == 0 => Err(Errno::NOT_SUPPORTED),
-            () if self.rma.lost => Err(Errno::RESET),
             // Behind a fence, operations begin once those before have ended.
             () if flags & fi::FENCE != 0 && !self.rma.pending.is_empty() => Err(Errno::AGAIN),
             () => Ok(()),
         }
+    }
+
+    /// The rank of a target, which is not lost.
+    fn target(&mut self, address: u64, avs: &Table<Av>) -> Result<RankId, Errno> {
+        let target = self.rank(address, avs)?;
+        if self.rma.has_lost && self.engine.is_lost(target) { Err(Errno::RESET) } else { Ok(target) }
     }
 
     fn begin(&mut self, target: RankId, report: Report, result: Option<(usize, usize)>) -> u64 {
@@ -110,7 +119,7 @@ impl Ep {
         if what.flags & fi::INJECT != 0 && local.len > self.options.inject_bytes.min(PAYLOAD_BYTES) {
             return Err(Errno::TOO_LONG);
         }
-        let target = self.rank(place.of, avs)?;
+        let target = self.target(place.of, avs)?;
         let report = self.report_of(&what, fi::RMA, access);
         let number = self.begin(target, report, None);
         let flags = if what.data.is_some() { WITH_DATA } else { 0 };
@@ -210,7 +219,7 @@ impl Ep {
         shared: &mut Shared,
     ) -> Result<(), Errno> {
         self.ready_for(fi::ATOMIC, what.flags)?;
-        let target = self.rank(place.of, avs)?;
+        let target = self.target(place.of, avs)?;
         let access = if result.is_some() { Access::Read } else { Access::Write };
         let report = self.report_of(&what, fi::ATOMIC, access);
         let result = result.map(|local| (local.buffer.addr(), local.len));
@@ -255,26 +264,48 @@ impl Ep {
             (None, Some((from, _))) => {
                 let len = (status.len as usize).min(room.len());
                 self.take_packet(from, &room[..len], avs, shared);
-                if self.await_packet(room).is_err() {
-                    self.rma.lost = true;
+                if !self.rma.has_lost && self.await_packet(room).is_err() {
+                    self.rma.has_lost = true;
                 }
             }
             // Longer than any packet is: another program's.
-            (Some(Failure::Truncated { .. }), _) => {
+            (Some(Failure::Truncated { .. }), _) if !self.rma.has_lost => {
                 let _ = self.await_packet(room);
             }
-            (Some(Failure::PeerLost(_)), _) => self.give_up_operations(shared),
+            (Some(Failure::PeerLost(_)), _) => {
+                self.rma.has_lost = true;
+                self.give_up_operations(shared);
+            }
             _ => {}
         }
     }
 
-    /// A peer is lost: no packet will be received any more, so that no operation is left without an end.
+    /// Receives the packets that have come, once no receive waits for those of anybody.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn look_for_packets(&mut self, avs: &Table<Av>, shared: &mut Shared) {
+        let (caller, any) = (Operation::Packet.call().caller(), TagSelector::new(Tag(0), u64::MAX));
+        while let Some(found) = self.engine.probe(caller.id(), Source::Any, any) {
+            let room = vec![0; PACKET_BYTES].into_boxed_slice();
+            if self.await_packet_of(Source::Rank(found.envelope.source), room).is_err() {
+                break;
+            }
+            self.settle(avs, shared);
+        }
+        self.give_up_operations(shared);
+    }
+
+    /// Operations on lost peers will have no answer. One whose data is under way ends when that has ended.
     fn give_up_operations(&mut self, shared: &mut Shared) {
-        self.rma.lost = true;
-        for (_, pending) in std::mem::take(&mut self.rma.pending) {
-            let of = Completion::of(pending.report.context, pending.report.flags);
-            let failed = Failed { of, error: Errno::RESET, overflow: 0 };
-            self.fail(self.transmit, pending.report.counted, failed, shared);
+        let Self { rma, engine, .. } = self;
+        let is_lost = |pending: &Pending| !pending.answered && engine.is_lost(pending.target);
+        let lost = rma.pending.iter_mut().filter(|(_, pending)| is_lost(pending)).map(|(number, pending)| {
+            pending.answered = true;
+            pending.error.get_or_insert(Errno::RESET);
+            *number
+        });
+        for number in lost.collect::<Vec<_>>() {
+            self.end_operation(number, shared);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Two processes, one of which knows the other by its address only, and how one ends.
 
-use crate::host::{ANY, End, Failure, pair};
+use crate::host::{ANY, End, Failure, Opened, call, close, pair};
 use carrousel_ofi::bindings as b;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -77,6 +77,24 @@ fn a_child_that_dies() {
     std::process::abort();
 }
 
+/// Between two endpoints, one of which has lost a peer, either way, with data in a packet and apart.
+fn one_sided_operations_go_on(domain: &Opened, one: End, two: End) {
+    let null = std::ptr::null_mut();
+    for (from, to) in [(one, two), (two, one)] {
+        for len in [8, LARGE] {
+            let (sent, mut memory, mut got) = (vec![len as u8 ^ 5; len], vec![0; len], vec![0; len]);
+            let start = memory.as_ptr().addr() as u64;
+            let (mr, key) = End::register(domain, &mut memory, b::FI_REMOTE_READ | b::FI_REMOTE_WRITE, 0);
+            let (data, room) = (sent.as_ptr().cast(), got.as_mut_ptr().cast());
+            assert_eq!(call!(from.ep, rma.write(data, len, null, 0, start, key, null)), 0);
+            assert!(from.wait(&[to]).has(b::FI_RMA | b::FI_WRITE));
+            assert_eq!(call!(from.ep, rma.read(room, len, null, 0, start, key, null)), 0);
+            assert!(from.wait(&[to]).has(b::FI_RMA | b::FI_READ));
+            assert_eq!((memory == sent, got == sent, close(mr)), (true, true, 0));
+        }
+    }
+}
+
 #[test]
 fn a_peer_that_dies_is_an_error_in_bounded_time() {
     let (domain, one, two) = pair();
@@ -95,5 +113,9 @@ fn a_peer_that_dies_is_an_error_in_bounded_time() {
     // Others are not concerned.
     assert_eq!((two.trecv(&mut got, 0, (5, 0), 3), one.tsend(b"whatever", 0, 5, 4)), (0, 0));
     assert_eq!((two.wait(&[one]).context, one.wait(&[two]).context), (3, 4));
+    one_sided_operations_go_on(&domain, one, two);
+    // Operations on the peer that is gone fail.
+    let null = std::ptr::null_mut();
+    assert_eq!(call!(one.ep, rma.read(null, 0, null, there, 0, 0, null)), -(b::FI_ECONNRESET as isize));
     domain.close([one, two]);
 }
