@@ -25,8 +25,8 @@ mod site;
 pub use backends::{AnyNetwork, Introduced, describe_verbs, verbs_choice};
 pub use endpoint::{
     Awaited, COMPARED, ClaimedMessage, Endpoint, Found, Launcher, LeftBehind, LookUp, Membership,
-    NodeTopology, OpenPeers, PmiConnection, ReduceOp, SendEnvelope, SendKind, TagText, Taken, WaitStrategy,
-    Waiting, WaitingRequest,
+    NodeTopology, OpenPeers, OpenRequest, PmiConnection, ReduceOp, SendEnvelope, SendKind, TagText, Taken,
+    WaitStrategy, Waiting, WaitingRequest,
 };
 pub use error::{BoxedError, Error};
 #[doc(hidden)]

@@ -31,6 +31,32 @@ fn rank_in(variable: impl Fn(&str) -> Option<String>) -> Option<HostRank> {
     })
 }
 
+/// The rank of the process of a peer, by the peer's address and that of this process: the environment of a process of this
+/// node says it, if they number processes alike.
+pub(crate) fn rank_at(address: &str, own: &str) -> Option<HostRank> {
+    let process = process_at(address, own)?;
+    let environment = fs::read(format!("/proc/{process}/environ")).ok()?;
+    rank_in(|name| {
+        let values = environment.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
+        values
+            .filter_map(|entry| entry.split_once('='))
+            .find(|(other, _)| *other == name)
+            .map(|(_, value)| value.to_owned())
+    })
+}
+
+/// The number of the process at an address, if it is one of this process's node and namespace.
+fn process_at(address: &str, own: &str) -> Option<u32> {
+    // The text of `carrousel_transport_shm::Address`: the process first, the namespace last.
+    let parts = |text: &str| {
+        let shm = text.split(' ').find_map(|word| word.strip_prefix("shm:"))?;
+        let (process, rest) = shm.split_once(':')?;
+        Some((process.parse().ok()?, rest.rsplit(':').next()?.to_owned()))
+    };
+    let ((process, namespace), (_, own)): ((u32, String), (u32, String)) = (parts(address)?, parts(own)?);
+    (namespace == own).then_some(process)
+}
+
 /// The MPI library of this process, if its tags are known.
 pub(crate) fn library() -> Option<HostLibrary> {
     library_in(&fs::read_to_string("/proc/self/maps").ok()?)
@@ -87,6 +113,21 @@ mod tests {
                 None
             );
         }
+    }
+
+    #[test]
+    fn a_peer_of_this_node_has_a_process() {
+        let own = "carrousel shm:5:3:ff:feed:7:4026531836";
+        let process = |address: &str| process_at(address, own);
+        assert_eq!(process("carrousel shm:12:3:ff:feed:7:4026531836"), Some(12));
+        assert_eq!(process("carrousel shm:12:3:ff:feed:7:4026531837"), None, "in another namespace");
+        assert_eq!(
+            (process(""), process("carrousel shm:x"), process("ib:12:4026531836")),
+            (None, None, None)
+        );
+        // A process without a launcher has no rank.
+        let own = format!("carrousel shm:{}:3:ff:feed:7:4026531836", std::process::id());
+        assert_eq!(rank_at(&own, &own), rank());
     }
 
     #[test]

@@ -4,9 +4,10 @@
 use crate::fi::Errno;
 use crate::host;
 use carrousel_engine::{AnyNetwork, Endpoint, OpenPeers};
-use carrousel_options::{Settings, VerbsScope};
+use carrousel_options::{Origin, Settings, VerbsScope};
 use std::ffi::OsString;
 use std::fmt;
+use std::time::Duration;
 
 /// The most processes that an endpoint talks to. A ring of each takes memory once they do.
 const PEERS_MAX: u32 = 1024;
@@ -37,11 +38,19 @@ fn variables(all: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<I
     own.into_iter().chain(others)
 }
 
+/// How long nothing may move until it is told: a host that idles looks like one that hangs, so nobody is told unasked.
+pub(crate) fn patience(settings: &Settings) -> Option<Duration> {
+    match settings.origin("hang_report") {
+        Some(Origin::Default) | None => None,
+        Some(_) => settings.hang_report().map(Duration::from_nanos),
+    }
+}
+
 /// An endpoint of the engine.
 pub(crate) fn open() -> Result<Endpoint, Errno> {
     let settings = read()?;
     let ring = match settings.origin("shm_ring") {
-        Some(carrousel_options::Origin::Default) | None => settings.shm_ring().min(RING_BYTES),
+        Some(Origin::Default) | None => settings.shm_ring().min(RING_BYTES),
         Some(_) => settings.shm_ring(),
     };
     let rings = carrousel_transport_shm::Settings {

@@ -5,10 +5,25 @@ use super::Endpoint;
 use super::sending::SendEnvelope;
 use crate::error::BoxedError;
 use crate::site::Caller;
-use carrousel_rank::{Communicator, Handle, RankId, Source, Status};
+use carrousel_rank::{Communicator, Handle, RankId, Source, Status, TagSelector};
 use carrousel_system::{SYSTEM, System};
 use carrousel_trace::TraceEnd;
 use std::time::{Duration, Instant};
+
+/// A request that has not been ended, for a caller that tells people what it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OpenRequest {
+    /// Its kind: `receive`, `send`, `synchronous send`, `claim`, or the name of a collective.
+    pub what: &'static str,
+    /// The peer; `None` for any, or for all.
+    pub peer: Option<RankId>,
+    /// The tags that it accepts; `None` if it has none.
+    pub tags: Option<TagSelector>,
+    /// The bytes of the message or of the buffer.
+    pub bytes: u64,
+    /// Its progress so far.
+    pub state: &'static str,
+}
 
 impl Endpoint {
     /// From now on requests that become complete are listed, see [`Endpoint::next_completed`].
@@ -37,15 +52,28 @@ impl Endpoint {
         Some((status, error))
     }
 
-    /// Lets messages move, and checks once a period whether peers live, as tests and probes do.
+    /// Lets messages move, and checks once a period whether peers live, as tests and probes do. Whether it has checked.
     #[inline]
-    pub fn progress(&mut self) {
-        self.poll_unblocked(None);
+    pub fn progress(&mut self) -> bool {
+        self.poll_unblocked(None)
     }
 
     /// Whether a peer is lost.
     pub fn is_lost(&self, peer: RankId) -> bool {
         self.driver.rank.lost_for(Source::Rank(peer), Communicator::WORLD).is_some()
+    }
+
+    /// What a request that has not been ended is for, and how far it is. `None` if there is no such request.
+    pub fn open_request(&self, request: Handle) -> Option<OpenRequest> {
+        let state = self.driver.rank.progress_of(request).filter(|_| self.is_open(request))?;
+        let what = &self.pending.known(request).what;
+        let (peer, tags, bytes) = what.parts();
+        Some(OpenRequest { what: what.name(), peer: peer.map(RankId), tags, bytes, state })
+    }
+
+    /// The number of calls that have started something, which wraps around.
+    pub fn calls(&self) -> u32 {
+        self.calls
     }
 
     /// Sends bytes that may be changed when this returns. False if they cannot be sent at once, as they are too many, or

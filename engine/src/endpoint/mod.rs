@@ -29,6 +29,7 @@ mod waiting;
 
 pub use self::claims::ClaimedMessage;
 pub use self::communicators::{COMPARED, Membership, Taken};
+pub use self::completions::OpenRequest;
 pub use self::launcher::{Launcher, TagText, Waiting, WaitingRequest};
 pub use self::open::OpenPeers;
 pub use self::pending::Awaited;

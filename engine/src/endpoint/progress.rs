@@ -81,12 +81,14 @@ impl Endpoint {
     }
 
     /// Progress for a call that does not wait. A program may repeat such a call until a message arrives: so it takes the
-    /// slow path once a period, and learns that a peer has ended.
-    pub(super) fn poll_unblocked(&mut self, awaited: Option<(Awaited, CallSite)>) {
-        if !self.poll() && self.slow_path_timer.is_due() {
+    /// slow path once a period, and learns that a peer has ended. Whether it has taken it.
+    pub(super) fn poll_unblocked(&mut self, awaited: Option<(Awaited, CallSite)>) -> bool {
+        let is_due = !self.poll() && self.slow_path_timer.is_due();
+        if is_due {
             self.awaited = awaited;
             self.slow_path(false);
         }
+        is_due
     }
 
     /// The wait strategy of this rank.

@@ -36,15 +36,16 @@ pub(crate) unsafe extern "C" fn open(
         if info.ep_attr.as_ref().is_some_and(|attr| !matches!(attr.type_, b::FI_EP_RDM | b::FI_EP_UNSPEC)) {
             return Errno::INVALID.code();
         }
-        let threshold = match settings::read() {
-            Ok(settings) => settings.protocol().eager_threshold,
+        let settings = match settings::read() {
+            Ok(settings) => settings,
             Err(error) => return error.code(),
         };
         let options = EpOptions {
             caps: info.caps,
             transmit_flags: info.tx_attr.as_ref().map_or(0, |attr| attr.op_flags),
             receive_flags: info.rx_attr.as_ref().map_or(0, |attr| attr.op_flags),
-            inject_bytes: inject_bytes(threshold),
+            inject_bytes: inject_bytes(settings.protocol().eager_threshold),
+            patience: settings::patience(&settings),
         };
         let engine = match settings::open() {
             Ok(engine) => engine,

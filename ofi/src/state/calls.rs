@@ -3,6 +3,7 @@
 use crate::fi::{self, Errno};
 use carrousel_engine::{BoxedError, CallContext};
 use carrousel_rank::Communicator;
+use std::time::Duration;
 
 /// What the endpoint's two queues of messages, and its one-sided operations, are to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,8 @@ pub(crate) struct EpOptions {
     pub(crate) receive_flags: u64,
     /// The largest message that can be sent by a copy.
     pub(crate) inject_bytes: usize,
+    /// How long nothing moves until it is told what is waited for; never, unless an option says so.
+    pub(crate) patience: Option<Duration>,
 }
 
 /// A message that is to be sent. Its bytes are the host's until its completion.

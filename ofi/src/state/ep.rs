@@ -7,6 +7,7 @@ use super::cq::{Completion, Failed};
 use super::ops::{Op, Ops, Role};
 use super::pending::Rma;
 use super::shared::Shared;
+use super::silence::Silence;
 use super::table::Table;
 use crate::fi::{self, Errno, NO_ADDRESS};
 use carrousel_engine::{BoxedError, Endpoint, Error};
@@ -32,6 +33,8 @@ pub(crate) struct Ep {
     /// Messages that were claimed, by the context of the claim.
     pub(super) claimed: Vec<(usize, carrousel_engine::ClaimedMessage)>,
     pub(super) rma: Rma,
+    /// For hang reports, if they are wanted.
+    pub(super) silence: Option<Silence>,
     /// Requests that are complete, but whose memory the adapter still reads.
     late: Vec<Handle>,
     /// Why a peer is lost, as the user was told last.
@@ -59,6 +62,7 @@ impl Ep {
             untagged: Untagged::default(),
             claimed: Vec::new(),
             rma: Rma::default(),
+            silence: options.patience.map(Silence::new),
             late: Vec::new(),
             told: String::new(),
             ranks: Vec::new(),
@@ -195,8 +199,11 @@ impl Ep {
     /// Lets messages move, and reports what has become complete.
     #[inline]
     pub(crate) fn progress(&mut self, avs: &Table<Av>, shared: &mut Shared) {
-        self.engine.progress();
+        let is_seldom = self.engine.progress();
         self.settle(avs, shared);
+        if is_seldom {
+            self.look_for_silence();
+        }
         if self.rma.has_lost {
             self.look_for_packets(avs, shared);
         }

@@ -169,6 +169,7 @@ impl Ep {
         let mut completion = Completion::of(op.context, op.flags);
         match found {
             None => {
+                self.sought(receive.of, from, TagSelector::new(Tag(receive.tag), receive.ignore));
                 let failed = Failed { of: completion, error: Errno::NO_MESSAGE, overflow: 0 };
                 // A search that finds nothing is no failure of a receive, so no counter counts it.
                 if let Some(cq) = self.receive.cq.and_then(|cq| shared.cqs.get_mut(cq)) {

@@ -7,6 +7,7 @@ mod calls;
 mod cntr;
 mod cq;
 mod ep;
+mod hang_report;
 mod messages;
 mod mr;
 mod ops;
@@ -15,6 +16,7 @@ mod rma;
 mod rma_packets;
 mod rma_target;
 mod shared;
+mod silence;
 mod table;
 mod untagged;
 

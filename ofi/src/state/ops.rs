@@ -81,7 +81,9 @@ pub(super) struct Ops {
     list: Vec<Op>,
     /// By position.
     kept: HashMap<u32, Kept>,
-    open: usize,
+    /// How many have begun, and how many of these have ended.
+    begun: u64,
+    ended: u64,
 }
 
 impl Ops {
@@ -92,7 +94,7 @@ impl Ops {
         if self.list.len() <= at {
             self.list.resize_with(at + 1, Op::default);
         }
-        self.open += 1;
+        self.begun += 1;
         self.list[at] = Op { generation: request.generation, ..op };
     }
 
@@ -114,7 +116,7 @@ impl Ops {
     pub(super) fn end(&mut self, request: Handle) {
         if let Some(op) = self.list.get_mut(request.index as usize) {
             op.role = Role::Free;
-            self.open -= 1;
+            self.ended += 1;
         }
     }
 
@@ -132,6 +134,20 @@ impl Ops {
     /// How many have not ended.
     #[inline]
     pub(super) fn open(&self) -> usize {
-        self.open
+        (self.begun - self.ended) as usize
+    }
+
+    /// How many have begun, and how many have ended.
+    pub(super) fn counts(&self) -> [u64; 2] {
+        [self.begun, self.ended]
+    }
+
+    /// Those that have not ended, by position.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Handle, &Op)> {
+        let of = |(index, op): (u32, _)| {
+            let op: &Op = op;
+            (Handle { index, generation: op.generation }, op)
+        };
+        (0..).zip(&self.list).map(of).filter(|(_, op)| op.role != Role::Free)
     }
 }

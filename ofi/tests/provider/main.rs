@@ -9,5 +9,6 @@ mod objects;
 mod processes;
 mod rma;
 mod search;
+mod silence;
 mod traces;
 mod untagged;
