@@ -4,7 +4,7 @@
 
 use crate::bindings as b;
 use crate::fi::{self, Errno, version};
-use crate::state::ADDRESS_BYTES;
+use crate::state::{ADDRESS_BYTES, PIECES_MAX};
 use std::ffi::{CStr, c_char};
 
 /// The name of the provider, of its fabric and of its domain.
@@ -124,13 +124,14 @@ unsafe fn check_hints(hints: &b::fi_info, inject_bytes: usize) -> Checked {
             check(!beyond(transmit.op_flags, TRANSMIT_FLAGS))?;
             check(!beyond(transmit.msg_order, ORDER) && transmit.comp_order == 0)?;
             check(transmit.inject_size <= inject_bytes && transmit.size <= MANY)?;
-            check(transmit.iov_limit <= 1 && transmit.rma_iov_limit <= 1)?;
+            check(transmit.iov_limit <= PIECES_MAX && transmit.rma_iov_limit <= 1)?;
         }
         if let Some(receive) = given(hints.rx_attr) {
             check(!beyond(receive.caps, PRIMARY | RECEIVE_CAPS | RECEIVE_EXTRA | WHERE))?;
             check(!beyond(receive.op_flags, RECEIVE_FLAGS))?;
             check(!beyond(receive.msg_order, ORDER) && receive.comp_order == 0)?;
-            check(receive.total_buffered_recv == 0 && receive.size <= MANY && receive.iov_limit <= 1)?;
+            check(receive.total_buffered_recv == 0 && receive.size <= MANY)?;
+            check(receive.iov_limit <= PIECES_MAX)?;
         }
         if let Some(endpoint) = given(hints.ep_attr) {
             check(matches!(endpoint.type_, b::FI_EP_UNSPEC | b::FI_EP_RDM))?;
@@ -278,7 +279,7 @@ unsafe fn offer(hints: Option<&b::fi_info>, inject_bytes: usize) -> Result<*mut 
             transmit.msg_order = ORDER;
             transmit.inject_size = inject_bytes;
             transmit.size = MANY;
-            transmit.iov_limit = 1;
+            transmit.iov_limit = PIECES_MAX;
             transmit.rma_iov_limit = 1;
         }
         {
@@ -287,7 +288,7 @@ unsafe fn offer(hints: Option<&b::fi_info>, inject_bytes: usize) -> Result<*mut 
             receive.op_flags = wanted_receive.map_or(0, |wanted| wanted.op_flags);
             receive.msg_order = ORDER;
             receive.size = MANY;
-            receive.iov_limit = 1;
+            receive.iov_limit = PIECES_MAX;
         }
         {
             let endpoint = &mut *endpoint;

@@ -1,9 +1,12 @@
 //! Atomics on peers' memory (fi_atomic(3)).
+//!
+//! libfabric has three kinds of them, each in three forms: of one buffer, of a list of them, and of a structure with flags.
+//! All are an [`Atomic`] with [`Buffers`].
 
 use super::start::{TRANSMIT_FLAGS, start};
 use crate::bindings as b;
 use crate::fi::{self, Errno};
-use crate::state::{AtomicKind, Local, OneSided, Place, atomic_count, datatype_size};
+use crate::state::{AtomicKind, OneSided, Pieces, Place, atomic_count, datatype_size};
 use std::ffi::{c_int, c_void};
 
 pub(super) static OPS: b::fi_ops_atomic = b::fi_ops_atomic {
@@ -23,83 +26,163 @@ pub(super) static OPS: b::fi_ops_atomic = b::fi_ops_atomic {
     compwritevalid: Some(compwritevalid),
 };
 
+/// Elements in the host's memory.
+#[derive(Clone, Copy)]
+enum Elements {
+    /// The operation has none of them.
+    None,
+    /// So many from here on, in one buffer.
+    One(*const c_void, usize),
+    /// Those of a list of buffers, of this length.
+    List(*const b::fi_ioc, usize),
+}
+
+impl Elements {
+    /// How many there are.
+    ///
+    /// # Safety
+    /// A list has as many buffers as it says.
+    unsafe fn count(self) -> Option<usize> {
+        match self {
+            Self::None => Some(0),
+            Self::One(_, count) => Some(count),
+            Self::List(list, lists) => {
+                // SAFETY: as the caller promises.
+                let counts = (0..lists).map(|at| unsafe { (*list.add(at)).count });
+                counts.into_iter().try_fold(0_usize, usize::checked_add)
+            }
+        }
+    }
+
+    /// Their buffers, if there are `count` elements of this size.
+    ///
+    /// # Safety
+    /// As [`Elements::count`].
+    unsafe fn pieces(self, count: usize, size: usize) -> Result<Pieces, Errno> {
+        // SAFETY: as the caller promises.
+        if unsafe { self.count() } != Some(count) {
+            return Err(Errno::INVALID);
+        }
+        let bytes = |count: usize| count.saturating_mul(size);
+        match self {
+            Self::None => Ok(Pieces::default()),
+            Self::One(start, count) => Ok(Pieces::one(start.cast(), bytes(count))),
+            Self::List(list, lists) => {
+                // SAFETY: as the caller promises.
+                let list = (0..lists).map(|at| unsafe { &*list.add(at) });
+                Pieces::new(list.map(|one| (one.addr.addr(), bytes(one.count)))).ok_or(Errno::INVALID)
+            }
+        }
+    }
+}
+
+/// The elements of an atomic: the operands, what they are compared with, and where what was there goes.
+#[derive(Clone, Copy)]
+struct Buffers {
+    operand: Elements,
+    compare: Elements,
+    result: Elements,
+}
+
 /// An atomic.
+#[derive(Clone, Copy)]
 struct Atomic {
     kind: AtomicKind,
     datatype: b::fi_datatype,
     op: b::fi_op,
-    count: usize,
-    operand: *const c_void,
-    compare: *const c_void,
-    result: *mut c_void,
     place: Place,
     context: *mut c_void,
+    /// Whether nothing is reported of it but its failure.
     silent: bool,
+    /// The endpoint's, if the call has none.
+    flags: Option<u64>,
 }
 
 impl Atomic {
     /// # Safety
-    /// As the host's promises of the call: buffers have as many elements as the operation, and the result is the library's
-    /// until the completion.
-    unsafe fn start(&self, ep: *mut b::fid_ep, flags: Option<u64>) -> isize {
-        let most = match atomic_count(self.kind, self.datatype, self.op) {
-            Ok(most) => most,
-            Err(error) => return error.code() as isize,
-        };
-        if self.count > most {
-            return Errno::TOO_LONG.code() as isize;
-        }
-        let bytes = self.count * datatype_size(self.datatype).unwrap_or(0);
-        // SAFETY: as the caller promises. A read alone has no operand.
+    /// As the host's promises of the call: lists have as many buffers as they say, and the result is the library's until the
+    /// completion.
+    unsafe fn start(self, ep: *mut b::fid_ep, count: Option<usize>, buffers: Buffers) -> isize {
+        // SAFETY: as the caller promises.
+        unsafe { self.try_start(ep, count, buffers) }.unwrap_or_else(|error| error.code() as isize)
+    }
+
+    /// # Safety
+    /// As [`Atomic::start`].
+    unsafe fn try_start(
+        self,
+        ep: *mut b::fid_ep,
+        count: Option<usize>,
+        Buffers { operand, compare, result }: Buffers,
+    ) -> Result<isize, Errno> {
+        let Self { kind, datatype, op, place, context, silent, flags } = self;
+        let most = atomic_count(kind, datatype, op)?;
+        // A read alone has no operand.
+        let operand = if kind.only_reads(op as u8) { Elements::None } else { operand };
+        let compare = if kind == AtomicKind::Compare { compare } else { Elements::None };
+        // SAFETY: as the caller promises.
         unsafe {
-            let reads = self.kind == AtomicKind::Fetch && self.op == b::FI_ATOMIC_READ;
-            let operand = if reads { &[] } else { slice(self.operand, bytes) };
-            let compare = if self.kind == AtomicKind::Compare { slice(self.compare, bytes) } else { &[] };
-            let result = match self.kind {
-                AtomicKind::Base => None,
-                AtomicKind::Fetch | AtomicKind::Compare => {
-                    Some(Local { buffer: self.result.cast(), len: bytes })
-                }
+            let listed = if matches!(operand, Elements::None) { result } else { operand };
+            let count = count.or_else(|| listed.count()).ok_or(Errno::INVALID)?;
+            if count > most {
+                return Err(Errno::TOO_LONG);
+            }
+            let size = datatype_size(datatype).unwrap_or(0);
+            let of = |elements: Elements| match elements {
+                Elements::None => Ok(Pieces::default()),
+                elements => elements.pieces(count, size),
             };
-            let what = (self.datatype as u8, self.op as u8, self.count as u32);
-            let one = OneSided { context: self.context.addr(), flags: 0, data: None, silent: self.silent };
-            start(ep, |ep, avs, shared| {
+            let operands = [of(operand)?.slices(), of(compare)?.slices()].concat();
+            let result = (kind != AtomicKind::Base).then(|| of(result)).transpose()?;
+            let what = (datatype as u8, op as u8, count as u32);
+            let one = OneSided { context: context.addr(), flags: 0, data: None, silent };
+            Ok(start(ep, |ep, avs, shared| {
                 let one = OneSided { flags: flags.unwrap_or(ep.transmit.flags), ..one };
-                ep.atomic(self.kind, what, &[operand, compare], result, self.place, one, avs, shared)
-            })
+                ep.atomic(kind, what, &operands, result, place, one, avs, shared)
+            }))
         }
     }
 }
 
-/// # Safety
-/// There are so many bytes.
-unsafe fn slice<'a>(start: *const c_void, bytes: usize) -> &'a [u8] {
-    // SAFETY: as the caller promises.
-    if bytes == 0 { &[] } else { unsafe { std::slice::from_raw_parts(start.cast(), bytes) } }
+/// An atomic whose call has no flags.
+fn atomic(
+    kind: AtomicKind,
+    (datatype, op): (b::fi_datatype, b::fi_op),
+    (of, address, key): (b::fi_addr_t, u64, u64),
+    context: *mut c_void,
+) -> Atomic {
+    Atomic { kind, datatype, op, place: Place { of, key, address }, context, silent: false, flags: None }
 }
 
-/// The only elements of a list.
+/// The form of a structure with flags.
 ///
 /// # Safety
-/// The list has `count` elements.
-unsafe fn one(iov: *const b::fi_ioc, count: usize) -> Option<(*mut c_void, usize)> {
+/// As the host's promises of the call.
+unsafe fn message(
+    ep: *mut b::fid_ep,
+    kind: AtomicKind,
+    msg: *const b::fi_msg_atomic,
+    (compare, result): (Elements, Elements),
+    flags: u64,
+) -> isize {
+    if flags & !TRANSMIT_FLAGS != 0 || flags & fi::REMOTE_CQ_DATA != 0 {
+        return Errno::FLAGS.code() as isize;
+    }
     // SAFETY: as the caller promises.
-    (count == 1 && !iov.is_null()).then(|| unsafe { ((*iov).addr, (*iov).count) })
-}
-
-/// The result of a list, which has as many elements as the operation.
-///
-/// # Safety
-/// As [`one`].
-unsafe fn as_many(iov: *const b::fi_ioc, lists: usize, count: usize) -> Result<*mut c_void, Errno> {
-    // SAFETY: as the caller promises.
-    match unsafe { one(iov, lists) } {
-        Some((start, there)) if there == count => Ok(start),
-        _ => Err(Errno::INVALID),
+    unsafe {
+        let msg = &*msg;
+        if msg.rma_iov_count != 1 {
+            return Errno::INVALID.code() as isize;
+        }
+        let there = &*msg.rma_iov;
+        let what = atomic(kind, (msg.datatype, msg.op), (msg.addr, there.addr, there.key), msg.context);
+        let operand = Elements::List(msg.msg_iov, msg.iov_count);
+        let buffers = Buffers { operand, compare, result };
+        Atomic { flags: Some(flags), ..what }.start(ep, Some(there.count), buffers)
     }
 }
 
-const NULL: *mut c_void = std::ptr::null_mut();
+const NONE: Elements = Elements::None;
 
 unsafe extern "C" fn write(
     ep: *mut b::fid_ep,
@@ -113,11 +196,10 @@ unsafe extern "C" fn write(
     op: b::fi_op,
     context: *mut c_void,
 ) -> isize {
-    let (kind, place) = (AtomicKind::Base, Place { of, key, address });
-    let (compare, result, silent) = (NULL.cast_const(), NULL, false);
-    let atomic = Atomic { kind, datatype, op, count, operand, compare, result, place, context, silent };
+    let atomic = atomic(AtomicKind::Base, (datatype, op), (of, address, key), context);
+    let buffers = Buffers { operand: Elements::One(operand, count), compare: NONE, result: NONE };
     // SAFETY: as the host's promises of this call.
-    unsafe { atomic.start(ep, None) }
+    unsafe { atomic.start(ep, Some(count), buffers) }
 }
 
 unsafe extern "C" fn writev(
@@ -132,15 +214,15 @@ unsafe extern "C" fn writev(
     op: b::fi_op,
     context: *mut c_void,
 ) -> isize {
+    let atomic = atomic(AtomicKind::Base, (datatype, op), (of, address, key), context);
+    let buffers = Buffers { operand: Elements::List(iov, lists), compare: NONE, result: NONE };
     // SAFETY: as the host's promises of this call.
-    unsafe {
-        match one(iov, lists) {
-            Some((operand, count)) => {
-                write(ep, operand, count, NULL, of, address, key, datatype, op, context)
-            }
-            None => Errno::INVALID.code() as isize,
-        }
-    }
+    unsafe { atomic.start(ep, None, buffers) }
+}
+
+unsafe extern "C" fn writemsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_atomic, flags: u64) -> isize {
+    // SAFETY: as the host's promises of this call.
+    unsafe { message(ep, AtomicKind::Base, msg, (NONE, NONE), flags) }
 }
 
 unsafe extern "C" fn inject(
@@ -153,11 +235,10 @@ unsafe extern "C" fn inject(
     datatype: b::fi_datatype,
     op: b::fi_op,
 ) -> isize {
-    let (kind, place) = (AtomicKind::Base, Place { of, key, address });
-    let (compare, result, context, silent) = (NULL.cast_const(), NULL, NULL, true);
-    let atomic = Atomic { kind, datatype, op, count, operand, compare, result, place, context, silent };
+    let atomic = atomic(AtomicKind::Base, (datatype, op), (of, address, key), std::ptr::null_mut());
+    let buffers = Buffers { operand: Elements::One(operand, count), compare: NONE, result: NONE };
     // SAFETY: as the host's promises of this call.
-    unsafe { atomic.start(ep, Some(fi::INJECT)) }
+    unsafe { Atomic { silent: true, flags: Some(fi::INJECT), ..atomic }.start(ep, Some(count), buffers) }
 }
 
 unsafe extern "C" fn readwrite(
@@ -174,11 +255,10 @@ unsafe extern "C" fn readwrite(
     op: b::fi_op,
     context: *mut c_void,
 ) -> isize {
-    let (kind, place) = (AtomicKind::Fetch, Place { of, key, address });
-    let (compare, silent) = (NULL.cast_const(), false);
-    let atomic = Atomic { kind, datatype, op, count, operand, compare, result, place, context, silent };
+    let atomic = atomic(AtomicKind::Fetch, (datatype, op), (of, address, key), context);
+    let (operand, result) = (Elements::One(operand, count), Elements::One(result, count));
     // SAFETY: as the host's promises of this call.
-    unsafe { atomic.start(ep, None) }
+    unsafe { atomic.start(ep, Some(count), Buffers { operand, compare: NONE, result }) }
 }
 
 unsafe extern "C" fn readwritev(
@@ -196,16 +276,23 @@ unsafe extern "C" fn readwritev(
     op: b::fi_op,
     context: *mut c_void,
 ) -> isize {
+    let atomic = atomic(AtomicKind::Fetch, (datatype, op), (of, address, key), context);
+    let (operand, result) = (Elements::List(iov, lists), Elements::List(results, result_lists));
     // SAFETY: as the host's promises of this call.
-    unsafe {
-        let Some((operand, count)) = one(iov, lists) else { return Errno::INVALID.code() as isize };
-        match as_many(results, result_lists, count) {
-            Ok(result) => {
-                readwrite(ep, operand, count, NULL, result, NULL, of, address, key, datatype, op, context)
-            }
-            Err(error) => error.code() as isize,
-        }
-    }
+    unsafe { atomic.start(ep, None, Buffers { operand, compare: NONE, result }) }
+}
+
+unsafe extern "C" fn readwritemsg(
+    ep: *mut b::fid_ep,
+    msg: *const b::fi_msg_atomic,
+    results: *mut b::fi_ioc,
+    _: *mut *mut c_void,
+    result_lists: usize,
+    flags: u64,
+) -> isize {
+    let result = Elements::List(results, result_lists);
+    // SAFETY: as the host's promises of this call.
+    unsafe { message(ep, AtomicKind::Fetch, msg, (NONE, result), flags) }
 }
 
 unsafe extern "C" fn compwrite(
@@ -224,10 +311,11 @@ unsafe extern "C" fn compwrite(
     op: b::fi_op,
     context: *mut c_void,
 ) -> isize {
-    let (kind, place, silent) = (AtomicKind::Compare, Place { of, key, address }, false);
-    let atomic = Atomic { kind, datatype, op, count, operand, compare, result, place, context, silent };
+    let atomic = atomic(AtomicKind::Compare, (datatype, op), (of, address, key), context);
+    let (operand, compare) = (Elements::One(operand, count), Elements::One(compare, count));
+    let buffers = Buffers { operand, compare, result: Elements::One(result, count) };
     // SAFETY: as the host's promises of this call.
-    unsafe { atomic.start(ep, None) }
+    unsafe { atomic.start(ep, Some(count), buffers) }
 }
 
 unsafe extern "C" fn compwritev(
@@ -248,81 +336,11 @@ unsafe extern "C" fn compwritev(
     op: b::fi_op,
     context: *mut c_void,
 ) -> isize {
+    let atomic = atomic(AtomicKind::Compare, (datatype, op), (of, address, key), context);
+    let (operand, compare) = (Elements::List(iov, lists), Elements::List(compares, compare_lists));
+    let buffers = Buffers { operand, compare, result: Elements::List(results, result_lists) };
     // SAFETY: as the host's promises of this call.
-    unsafe {
-        let Some((operand, count)) = one(iov, lists) else { return Errno::INVALID.code() as isize };
-        match (as_many(compares, compare_lists, count), as_many(results, result_lists, count)) {
-            (Ok(compare), Ok(result)) => compwrite(
-                ep, operand, count, NULL, compare, NULL, result, NULL, of, address, key, datatype, op,
-                context,
-            ),
-            (Err(error), _) | (_, Err(error)) => error.code() as isize,
-        }
-    }
-}
-
-/// # Safety
-/// As the host's promises of the call.
-unsafe fn message(
-    ep: *mut b::fid_ep,
-    kind: AtomicKind,
-    msg: *const b::fi_msg_atomic,
-    compares: (*const b::fi_ioc, usize),
-    results: (*const b::fi_ioc, usize),
-    flags: u64,
-) -> isize {
-    if flags & !TRANSMIT_FLAGS != 0 || flags & fi::REMOTE_CQ_DATA != 0 {
-        return Errno::FLAGS.code() as isize;
-    }
-    // SAFETY: as the caller promises.
-    unsafe {
-        let msg = &*msg;
-        if msg.rma_iov_count != 1 {
-            return Errno::INVALID.code() as isize;
-        }
-        let there = &*msg.rma_iov;
-        let count = there.count;
-        let reads = kind == AtomicKind::Fetch && msg.op == b::FI_ATOMIC_READ;
-        let parts = || {
-            let operand = if reads { NULL } else { as_many(msg.msg_iov, msg.iov_count, count)? };
-            let compare = match kind {
-                AtomicKind::Compare => as_many(compares.0, compares.1, count)?,
-                _ => NULL,
-            };
-            let result = match kind {
-                AtomicKind::Base => NULL,
-                _ => as_many(results.0, results.1, count)?,
-            };
-            Ok::<_, Errno>((operand.cast_const(), compare.cast_const(), result))
-        };
-        let (operand, compare, result) = match parts() {
-            Ok(parts) => parts,
-            Err(error) => return error.code() as isize,
-        };
-        let place = Place { of: msg.addr, key: there.key, address: there.addr };
-        let (datatype, op, context, silent) = (msg.datatype, msg.op, msg.context, false);
-        let atomic = Atomic { kind, datatype, op, count, operand, compare, result, place, context, silent };
-        atomic.start(ep, Some(flags))
-    }
-}
-
-const NO_LIST: (*const b::fi_ioc, usize) = (std::ptr::null(), 0);
-
-unsafe extern "C" fn writemsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_atomic, flags: u64) -> isize {
-    // SAFETY: as the host's promises of this call.
-    unsafe { message(ep, AtomicKind::Base, msg, NO_LIST, NO_LIST, flags) }
-}
-
-unsafe extern "C" fn readwritemsg(
-    ep: *mut b::fid_ep,
-    msg: *const b::fi_msg_atomic,
-    results: *mut b::fi_ioc,
-    _: *mut *mut c_void,
-    result_lists: usize,
-    flags: u64,
-) -> isize {
-    // SAFETY: as the host's promises of this call.
-    unsafe { message(ep, AtomicKind::Fetch, msg, NO_LIST, (results, result_lists), flags) }
+    unsafe { atomic.start(ep, None, buffers) }
 }
 
 unsafe extern "C" fn compwritemsg(
@@ -336,9 +354,9 @@ unsafe extern "C" fn compwritemsg(
     result_lists: usize,
     flags: u64,
 ) -> isize {
-    let (compares, results) = ((compares, compare_lists), (results.cast_const(), result_lists));
+    let others = (Elements::List(compares, compare_lists), Elements::List(results, result_lists));
     // SAFETY: as the host's promises of this call.
-    unsafe { message(ep, AtomicKind::Compare, msg, compares, results, flags) }
+    unsafe { message(ep, AtomicKind::Compare, msg, others, flags) }
 }
 
 /// # Safety

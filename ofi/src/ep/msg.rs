@@ -1,6 +1,6 @@
 //! Messages without tags (fi_msg(3)).
 
-use super::start::{TRANSMIT_FLAGS, one, receive, transmit};
+use super::start::{TRANSMIT_FLAGS, receive, receive_into, transmit, transmit_from};
 use crate::bindings as b;
 use crate::fi::{self, Errno};
 use crate::state::{Incoming, Operation, Outgoing};
@@ -33,26 +33,22 @@ unsafe extern "C" fn recv(
     unsafe { receive(ep, incoming, None) }
 }
 
+/// A receive whose buffer and flags are filled in later.
+fn incoming(from: u64, context: *mut c_void) -> Incoming {
+    let (of, buffer, context) = (Operation::Message, std::ptr::null_mut(), context.addr());
+    Incoming { of, buffer, len: 0, from, tag: 0, ignore: 0, context, flags: 0 }
+}
+
 unsafe extern "C" fn recvv(
     ep: *mut b::fid_ep,
     iov: *const b::iovec,
-    desc: *mut *mut c_void,
+    _: *mut *mut c_void,
     count: usize,
     from: b::fi_addr_t,
     context: *mut c_void,
 ) -> isize {
     // SAFETY: as the host's promises of this call.
-    unsafe {
-        match one(iov, count) {
-            Ok((buffer, len)) => recv(ep, buffer, len, first(desc), from, context),
-            Err(error) => error.code() as isize,
-        }
-    }
-}
-
-/// Descriptors of memory are not used.
-fn first(_: *mut *mut c_void) -> *mut c_void {
-    std::ptr::null_mut()
+    unsafe { receive_into(ep, (iov, count), incoming(from, context), None) }
 }
 
 unsafe extern "C" fn recvmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg, flags: u64) -> isize {
@@ -62,15 +58,8 @@ unsafe extern "C" fn recvmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg, flags: u
     }
     // SAFETY: as the host's promises of this call.
     unsafe {
-        let msg = &*msg;
-        let (buffer, len) = match one(msg.msg_iov, msg.iov_count) {
-            Ok(one) => one,
-            Err(error) => return error.code() as isize,
-        };
-        let (of, buffer, context) = (Operation::Message, buffer.cast(), msg.context.addr());
-        let from = msg.addr;
-        let incoming = Incoming { of, buffer, len, from, tag: 0, ignore: 0, context, flags: 0 };
-        receive(ep, incoming, Some(flags))
+        let &b::fi_msg { msg_iov, iov_count, addr, context, .. } = &*msg;
+        receive_into(ep, (msg_iov, iov_count), incoming(addr, context), Some(flags))
     }
 }
 
@@ -95,18 +84,13 @@ unsafe extern "C" fn send(
 unsafe extern "C" fn sendv(
     ep: *mut b::fid_ep,
     iov: *const b::iovec,
-    desc: *mut *mut c_void,
+    _: *mut *mut c_void,
     count: usize,
     to: b::fi_addr_t,
     context: *mut c_void,
 ) -> isize {
     // SAFETY: as the host's promises of this call.
-    unsafe {
-        match one(iov, count) {
-            Ok((buffer, len)) => send(ep, buffer, len, first(desc), to, context),
-            Err(error) => error.code() as isize,
-        }
-    }
+    unsafe { transmit_from(ep, (iov, count), outgoing(std::ptr::null(), 0, to, context), None) }
 }
 
 unsafe extern "C" fn sendmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg, flags: u64) -> isize {
@@ -116,13 +100,9 @@ unsafe extern "C" fn sendmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg, flags: u
     // SAFETY: as the host's promises of this call.
     unsafe {
         let msg = &*msg;
-        let (buffer, len) = match one(msg.msg_iov, msg.iov_count) {
-            Ok(one) => one,
-            Err(error) => return error.code() as isize,
-        };
         let data = (flags & fi::REMOTE_CQ_DATA != 0).then_some(msg.data);
-        let message = outgoing(buffer, len, msg.addr, msg.context);
-        transmit(ep, Outgoing { data, ..message }, Some(flags))
+        let message = outgoing(std::ptr::null(), 0, msg.addr, msg.context);
+        transmit_from(ep, (msg.msg_iov, msg.iov_count), Outgoing { data, ..message }, Some(flags))
     }
 }
 

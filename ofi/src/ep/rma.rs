@@ -1,9 +1,12 @@
 //! Reads and writes of peers' memory (fi_rma(3)).
+//!
+//! libfabric has three forms of each call: of one buffer, of a list of them, and of a structure with flags. All are an
+//! [`Access`] to a [`Place`] with [`Pieces`], and differ in what they say besides.
 
-use super::start::{TRANSMIT_FLAGS, one, start};
+use super::start::{TRANSMIT_FLAGS, pieces, start};
 use crate::bindings as b;
 use crate::fi::{self, Errno};
-use crate::state::{Access, Local, OneSided, Place};
+use crate::state::{Access, OneSided, Pieces, Place};
 use std::ffi::c_void;
 
 pub(super) static OPS: b::fi_ops_rma = b::fi_ops_rma {
@@ -19,28 +22,88 @@ pub(super) static OPS: b::fi_ops_rma = b::fi_ops_rma {
     injectdata: Some(injectdata),
 };
 
+/// What a call says besides the access, the place and the buffers.
+#[derive(Clone, Copy)]
+struct Said {
+    context: *mut c_void,
+    /// Data for the target's completion queue.
+    data: Option<u64>,
+    /// Whether nothing is reported of it but its failure.
+    silent: bool,
+    /// The endpoint's, if the call has none.
+    flags: Option<u64>,
+}
+
+impl Said {
+    fn only(context: *mut c_void) -> Self {
+        Self { context, data: None, silent: false, flags: None }
+    }
+
+    fn with_data(context: *mut c_void, data: u64) -> Self {
+        Self { data: Some(data), ..Self::only(context) }
+    }
+
+    /// Of a call whose buffer is the host's again when it returns.
+    fn injected(data: Option<u64>) -> Self {
+        Self { data, silent: true, flags: Some(fi::INJECT), ..Self::only(std::ptr::null_mut()) }
+    }
+}
+
 /// # Safety
-/// As the host's promises of the call: the buffer is the library's until the completion.
+/// As the host's promises of the call: the buffers are the library's until the completion.
 unsafe fn access(
     ep: *mut b::fid_ep,
     access: Access,
-    (buffer, len): (*mut c_void, usize),
+    buffers: Result<Pieces, Errno>,
     place: Place,
-    what: OneSided,
-    flags: Option<u64>,
+    Said { context, data, silent, flags }: Said,
 ) -> isize {
-    let local = Local { buffer: buffer.cast(), len };
+    let buffers = match buffers {
+        Ok(buffers) => buffers,
+        Err(error) => return error.code() as isize,
+    };
     // SAFETY: as the caller promises.
     unsafe {
         start(ep, |ep, avs, shared| {
             let flags = flags.unwrap_or(ep.transmit.flags);
-            ep.access(access, local, place, OneSided { flags, ..what }, avs, shared)
+            let what = OneSided { context: context.addr(), flags, data, silent };
+            ep.access(access, &buffers, place, what, avs, shared)
         })
     }
 }
 
-fn what(context: *mut c_void, data: Option<u64>, silent: bool) -> OneSided {
-    OneSided { context: context.addr(), flags: 0, data, silent }
+/// One buffer.
+fn one(buffer: *const c_void, len: usize) -> Result<Pieces, Errno> {
+    Ok(Pieces::one(buffer.cast(), len))
+}
+
+fn at(of: b::fi_addr_t, address: u64, key: u64) -> Place {
+    Place { of, key, address }
+}
+
+/// The form of a structure with flags.
+///
+/// # Safety
+/// As the host's promises of the call.
+unsafe fn message(ep: *mut b::fid_ep, kind: Access, msg: *const b::fi_msg_rma, flags: u64) -> isize {
+    if flags & !TRANSMIT_FLAGS != 0 || kind == Access::Read && flags & fi::INJECT != 0 {
+        return Errno::FLAGS.code() as isize;
+    }
+    // SAFETY: as the caller promises.
+    unsafe {
+        let msg = &*msg;
+        if msg.rma_iov_count != 1 {
+            return Errno::INVALID.code() as isize;
+        }
+        let there = &*msg.rma_iov;
+        // fi_rma(3): both have the same length.
+        let same = |buffers: &Pieces| if buffers.len() == there.len { Ok(()) } else { Err(Errno::INVALID) };
+        let buffers = pieces(msg.msg_iov, msg.iov_count);
+        let buffers = buffers.and_then(|buffers| same(&buffers).map(|()| buffers));
+        let data = (kind == Access::Write && flags & fi::REMOTE_CQ_DATA != 0).then_some(msg.data);
+        let said = Said { data, flags: Some(flags), ..Said::only(msg.context) };
+        access(ep, kind, buffers, at(msg.addr, there.addr, there.key), said)
+    }
 }
 
 unsafe extern "C" fn read(
@@ -53,9 +116,8 @@ unsafe extern "C" fn read(
     key: u64,
     context: *mut c_void,
 ) -> isize {
-    let place = Place { of, key, address };
     // SAFETY: as the host's promises of this call.
-    unsafe { access(ep, Access::Read, (buffer, len), place, what(context, None, false), None) }
+    unsafe { access(ep, Access::Read, one(buffer, len), at(of, address, key), Said::only(context)) }
 }
 
 unsafe extern "C" fn readv(
@@ -68,49 +130,13 @@ unsafe extern "C" fn readv(
     key: u64,
     context: *mut c_void,
 ) -> isize {
-    let place = Place { of, key, address };
     // SAFETY: as the host's promises of this call.
-    unsafe {
-        match one(iov, count) {
-            Ok(buffer) => access(ep, Access::Read, buffer, place, what(context, None, false), None),
-            Err(error) => error.code() as isize,
-        }
-    }
-}
-
-/// # Safety
-/// As the host's promises of the call.
-unsafe fn message(ep: *mut b::fid_ep, kind: Access, msg: *const b::fi_msg_rma, flags: u64) -> isize {
-    if flags & !TRANSMIT_FLAGS != 0 || kind == Access::Read && flags & fi::INJECT != 0 {
-        return Errno::FLAGS.code() as isize;
-    }
-    // SAFETY: as the caller promises.
-    unsafe {
-        let msg = &*msg;
-        let buffer = match one(msg.msg_iov, msg.iov_count) {
-            Ok(buffer) if msg.rma_iov_count == 1 => buffer,
-            Ok(_) => return Errno::INVALID.code() as isize,
-            Err(error) => return error.code() as isize,
-        };
-        let there = &*msg.rma_iov;
-        // fi_rma(3): both have the same length.
-        if there.len != buffer.1 {
-            return Errno::INVALID.code() as isize;
-        }
-        let place = Place { of: msg.addr, key: there.key, address: there.addr };
-        let data = (kind == Access::Write && flags & fi::REMOTE_CQ_DATA != 0).then_some(msg.data);
-        access(ep, kind, buffer, place, what(msg.context, data, false), Some(flags))
-    }
+    unsafe { access(ep, Access::Read, pieces(iov, count), at(of, address, key), Said::only(context)) }
 }
 
 unsafe extern "C" fn readmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_rma, flags: u64) -> isize {
     // SAFETY: as the host's promises of this call.
     unsafe { message(ep, Access::Read, msg, flags) }
-}
-
-unsafe extern "C" fn writemsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_rma, flags: u64) -> isize {
-    // SAFETY: as the host's promises of this call.
-    unsafe { message(ep, Access::Write, msg, flags) }
 }
 
 unsafe extern "C" fn write(
@@ -123,10 +149,8 @@ unsafe extern "C" fn write(
     key: u64,
     context: *mut c_void,
 ) -> isize {
-    let place = Place { of, key, address };
-    let buffer = (buffer.cast_mut(), len);
     // SAFETY: as the host's promises of this call.
-    unsafe { access(ep, Access::Write, buffer, place, what(context, None, false), None) }
+    unsafe { access(ep, Access::Write, one(buffer, len), at(of, address, key), Said::only(context)) }
 }
 
 unsafe extern "C" fn writev(
@@ -139,14 +163,13 @@ unsafe extern "C" fn writev(
     key: u64,
     context: *mut c_void,
 ) -> isize {
-    let place = Place { of, key, address };
     // SAFETY: as the host's promises of this call.
-    unsafe {
-        match one(iov, count) {
-            Ok(buffer) => access(ep, Access::Write, buffer, place, what(context, None, false), None),
-            Err(error) => error.code() as isize,
-        }
-    }
+    unsafe { access(ep, Access::Write, pieces(iov, count), at(of, address, key), Said::only(context)) }
+}
+
+unsafe extern "C" fn writemsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_rma, flags: u64) -> isize {
+    // SAFETY: as the host's promises of this call.
+    unsafe { message(ep, Access::Write, msg, flags) }
 }
 
 unsafe extern "C" fn inject(
@@ -157,10 +180,8 @@ unsafe extern "C" fn inject(
     address: u64,
     key: u64,
 ) -> isize {
-    let place = Place { of, key, address };
-    let (buffer, what) = ((buffer.cast_mut(), len), what(std::ptr::null_mut(), None, true));
     // SAFETY: as the host's promises of this call.
-    unsafe { access(ep, Access::Write, buffer, place, what, Some(fi::INJECT)) }
+    unsafe { access(ep, Access::Write, one(buffer, len), at(of, address, key), Said::injected(None)) }
 }
 
 unsafe extern "C" fn writedata(
@@ -174,10 +195,9 @@ unsafe extern "C" fn writedata(
     key: u64,
     context: *mut c_void,
 ) -> isize {
-    let place = Place { of, key, address };
-    let buffer = (buffer.cast_mut(), len);
+    let said = Said::with_data(context, data);
     // SAFETY: as the host's promises of this call.
-    unsafe { access(ep, Access::Write, buffer, place, what(context, Some(data), false), None) }
+    unsafe { access(ep, Access::Write, one(buffer, len), at(of, address, key), said) }
 }
 
 unsafe extern "C" fn injectdata(
@@ -189,8 +209,6 @@ unsafe extern "C" fn injectdata(
     address: u64,
     key: u64,
 ) -> isize {
-    let place = Place { of, key, address };
-    let (buffer, what) = ((buffer.cast_mut(), len), what(std::ptr::null_mut(), Some(data), true));
     // SAFETY: as the host's promises of this call.
-    unsafe { access(ep, Access::Write, buffer, place, what, Some(fi::INJECT)) }
+    unsafe { access(ep, Access::Write, one(buffer, len), at(of, address, key), Said::injected(Some(data))) }
 }

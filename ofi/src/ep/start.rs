@@ -6,8 +6,7 @@ use crate::bindings as b;
 use crate::fi::{self, Errno, Returned};
 use crate::object::Object;
 use crate::parts::Part;
-use crate::state::{Av, Ep, Incoming, Outgoing, Shared, Table};
-use std::ffi::c_void;
+use crate::state::{Av, Ep, Incoming, Outgoing, Pieces, Shared, Table};
 
 /// An endpoint that a host holds.
 pub(crate) type EpObject = Object<b::fid_ep, Part>;
@@ -58,18 +57,67 @@ pub(super) const TRANSMIT_FLAGS: u64 = fi::COMPLETION
     | fi::FENCE
     | fi::MORE;
 
-/// The only buffer of a list; an empty list is an empty buffer.
+/// The buffers of a list. An empty list is an empty buffer.
 ///
 /// # Safety
 /// The list has `count` elements.
 #[inline]
-pub(super) unsafe fn one(iov: *const b::iovec, count: usize) -> Result<(*mut c_void, usize), Errno> {
-    match count {
-        0 => Ok((std::ptr::null_mut(), 0)),
-        // SAFETY: as the caller promises.
-        1 if !iov.is_null() => Ok(unsafe { ((*iov).iov_base, (*iov).iov_len) }),
-        1 => Ok((std::ptr::null_mut(), 0)),
-        _ => Err(Errno::INVALID),
+pub(super) unsafe fn pieces(iov: *const b::iovec, count: usize) -> Result<Pieces, Errno> {
+    let count = if iov.is_null() { 0 } else { count };
+    // SAFETY: as the caller promises.
+    let list = (0..count).map(|at| unsafe { &*iov.add(at) });
+    Pieces::new(list.map(|one| (one.iov_base.addr(), one.iov_len))).ok_or(Errno::INVALID)
+}
+
+/// Begins a receive into the buffers of a list, as [`receive`].
+///
+/// # Safety
+/// As [`receive`], of all buffers; the list has `count` elements.
+#[inline]
+pub(super) unsafe fn receive_into(
+    ep: *mut b::fid_ep,
+    (iov, count): (*const b::iovec, usize),
+    incoming: Incoming,
+    flags: Option<u64>,
+) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match pieces(iov, count) {
+            Err(error) => error.code() as isize,
+            Ok(one) if one.is_one() => {
+                receive(ep, Incoming { buffer: one.start(), len: one.len(), ..incoming }, flags)
+            }
+            Ok(several) => start(ep, |ep, avs, shared| {
+                let flags = flags.unwrap_or(ep.receive.flags);
+                ep.receive_pieces(&Incoming { flags, ..incoming }, several, avs, shared)
+            }),
+        }
+    }
+}
+
+/// Begins to send the buffers of a list as one message, as [`transmit`].
+///
+/// # Safety
+/// As [`transmit`], of all buffers; the list has `count` elements.
+#[inline]
+pub(super) unsafe fn transmit_from(
+    ep: *mut b::fid_ep,
+    (iov, count): (*const b::iovec, usize),
+    message: Outgoing,
+    flags: Option<u64>,
+) -> isize {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match pieces(iov, count) {
+            Err(error) => error.code() as isize,
+            Ok(one) if one.is_one() => {
+                transmit(ep, Outgoing { buffer: one.start(), len: one.len(), ..message }, flags)
+            }
+            Ok(several) => start(ep, |ep, avs, shared| {
+                let flags = flags.unwrap_or(ep.transmit.flags);
+                ep.send_pieces(&Outgoing { flags, ..message }, &several, avs, shared)
+            }),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Messages with tags (fi_tagged(3)).
 
-use super::start::{TRANSMIT_FLAGS, one, receive, transmit};
+use super::start::{TRANSMIT_FLAGS, receive, receive_into, transmit, transmit_from};
 use crate::bindings as b;
 use crate::fi::{self, Errno};
 use crate::state::{Incoming, Operation, Outgoing};
@@ -35,10 +35,16 @@ unsafe extern "C" fn recv(
     unsafe { receive(ep, incoming, None) }
 }
 
+/// A receive whose buffer and flags are filled in later.
+fn incoming(from: u64, tag: u64, ignore: u64, context: *mut c_void) -> Incoming {
+    let (of, buffer, context) = (Operation::Tagged, std::ptr::null_mut(), context.addr());
+    Incoming { of, buffer, len: 0, from, tag, ignore, context, flags: 0 }
+}
+
 unsafe extern "C" fn recvv(
     ep: *mut b::fid_ep,
     iov: *const b::iovec,
-    desc: *mut *mut c_void,
+    _: *mut *mut c_void,
     count: usize,
     from: b::fi_addr_t,
     tag: u64,
@@ -46,17 +52,7 @@ unsafe extern "C" fn recvv(
     context: *mut c_void,
 ) -> isize {
     // SAFETY: as the host's promises of this call.
-    unsafe {
-        match one(iov, count) {
-            Ok((buffer, len)) => recv(ep, buffer, len, first(desc), from, tag, ignore, context),
-            Err(error) => error.code() as isize,
-        }
-    }
-}
-
-/// Descriptors of memory are not used.
-fn first(_: *mut *mut c_void) -> *mut c_void {
-    std::ptr::null_mut()
+    unsafe { receive_into(ep, (iov, count), incoming(from, tag, ignore, context), None) }
 }
 
 unsafe extern "C" fn recvmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_tagged, flags: u64) -> isize {
@@ -66,15 +62,8 @@ unsafe extern "C" fn recvmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_tagged, f
     }
     // SAFETY: as the host's promises of this call. A search has no buffer.
     unsafe {
-        let msg = &*msg;
-        let (buffer, len) = match one(msg.msg_iov, msg.iov_count) {
-            Ok(one) => one,
-            Err(error) => return error.code() as isize,
-        };
-        let (of, buffer, context) = (Operation::Tagged, buffer.cast(), msg.context.addr());
-        let &b::fi_msg_tagged { addr: from, tag, ignore, .. } = msg;
-        let incoming = Incoming { of, buffer, len, from, tag, ignore, context, flags: 0 };
-        receive(ep, incoming, Some(flags))
+        let &b::fi_msg_tagged { msg_iov, iov_count, addr, tag, ignore, context, .. } = &*msg;
+        receive_into(ep, (msg_iov, iov_count), incoming(addr, tag, ignore, context), Some(flags))
     }
 }
 
@@ -100,19 +89,14 @@ unsafe extern "C" fn send(
 unsafe extern "C" fn sendv(
     ep: *mut b::fid_ep,
     iov: *const b::iovec,
-    desc: *mut *mut c_void,
+    _: *mut *mut c_void,
     count: usize,
     to: b::fi_addr_t,
     tag: u64,
     context: *mut c_void,
 ) -> isize {
     // SAFETY: as the host's promises of this call.
-    unsafe {
-        match one(iov, count) {
-            Ok((buffer, len)) => send(ep, buffer, len, first(desc), to, tag, context),
-            Err(error) => error.code() as isize,
-        }
-    }
+    unsafe { transmit_from(ep, (iov, count), outgoing(std::ptr::null(), 0, to, tag, context), None) }
 }
 
 unsafe extern "C" fn sendmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_tagged, flags: u64) -> isize {
@@ -122,13 +106,9 @@ unsafe extern "C" fn sendmsg(ep: *mut b::fid_ep, msg: *const b::fi_msg_tagged, f
     // SAFETY: as the host's promises of this call.
     unsafe {
         let msg = &*msg;
-        let (buffer, len) = match one(msg.msg_iov, msg.iov_count) {
-            Ok(one) => one,
-            Err(error) => return error.code() as isize,
-        };
         let data = (flags & fi::REMOTE_CQ_DATA != 0).then_some(msg.data);
-        let message = outgoing(buffer, len, msg.addr, msg.tag, msg.context);
-        transmit(ep, Outgoing { data, ..message }, Some(flags))
+        let message = outgoing(std::ptr::null(), 0, msg.addr, msg.tag, msg.context);
+        transmit_from(ep, (msg.msg_iov, msg.iov_count), Outgoing { data, ..message }, Some(flags))
     }
 }
 

@@ -29,7 +29,7 @@ impl AtomicKind {
     }
 
     /// Whether an operation changes nothing.
-    pub(super) fn only_reads(self, op: u8) -> bool {
+    pub(crate) fn only_reads(self, op: u8) -> bool {
         self == Self::Fetch && u32::from(op) == b::FI_ATOMIC_READ
     }
 }

@@ -122,13 +122,6 @@ pub(crate) enum Access {
     Write,
 }
 
-/// Memory of the host that an operation reads or writes here.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Local {
-    pub(crate) buffer: *mut u8,
-    pub(crate) len: usize,
-}
-
 /// Memory of a peer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
@@ -146,6 +139,9 @@ pub(crate) struct OneSided {
     pub(crate) data: Option<u64>,
     pub(crate) silent: bool,
 }
+
+/// Of a receive whose buffer is room for several of the host's: no flag of libfabric's operations.
+pub(super) const SCATTERED: u64 = 1 << 63;
 
 /// The bytes of a buffer; an empty one may be anywhere.
 #[inline]

@@ -6,12 +6,14 @@ use super::calls::{Binding, Counted, EpOptions, Operation};
 use super::cq::{Completion, Failed};
 use super::ops::{Op, Ops, Role};
 use super::pending::Rma;
+use super::pieces::Pieces;
 use super::shared::Shared;
 use super::silence::Silence;
 use super::table::Table;
 use crate::fi::{self, Errno, NO_ADDRESS};
 use carrousel_engine::{BoxedError, Endpoint, Error};
 use carrousel_rank::{Failure, Handle, RankId, Source, Status};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The most requests at a time: the engine has names for a few more.
@@ -30,6 +32,8 @@ pub(crate) struct Ep {
     pub(crate) enabled: bool,
     pub(super) ops: Ops,
     pub(super) untagged: Untagged,
+    /// Room for receives into several buffers that the engine does not have yet, by where it is.
+    pub(super) rooms: HashMap<usize, (Box<[u8]>, Pieces)>,
     /// Messages that were claimed, by the context of the claim.
     pub(super) claimed: Vec<(usize, carrousel_engine::ClaimedMessage)>,
     pub(super) rma: Rma,
@@ -60,6 +64,7 @@ impl Ep {
             enabled: false,
             ops: Ops::default(),
             untagged: Untagged::default(),
+            rooms: HashMap::new(),
             claimed: Vec::new(),
             rma: Rma::default(),
             silence: options.patience.map(Silence::new),
@@ -271,6 +276,18 @@ impl Ep {
                 self.count(Counted::Send, shared);
                 if op.reports {
                     self.report(self.transmit, completion, shared);
+                }
+            }
+            Role::Scattered => {
+                Self::scatter_received(kept, status);
+                let completion = self.received(op, status, avs);
+                if status.failure.is_some() {
+                    let failed = failed(completion, status, error);
+                    return self.fail(self.receive, Counted::Recv, failed, shared);
+                }
+                self.count(Counted::Recv, shared);
+                if op.reports {
+                    self.report(self.receive, completion, shared);
                 }
             }
             Role::Receive => {

@@ -54,7 +54,7 @@ impl Ep {
 
     /// What the host may wait for, a line each.
     fn open_operations(&self, sought: Option<Search>) -> Vec<String> {
-        let is_host = |op: &Op| matches!(op.role, Role::Send | Role::Receive);
+        let is_host = |op: &Op| matches!(op.role, Role::Send | Role::Receive | Role::Scattered);
         let requests = self.ops.iter().filter(|(_, op)| is_host(op)).filter_map(|(request, op)| {
             let OpenRequest { what, peer, tags, bytes, state } = self.engine.open_request(request)?;
             let of = if op.flags & fi::TAGGED != 0 { Operation::Tagged } else { Operation::Message };

@@ -3,15 +3,16 @@
 #![allow(unsafe_code, reason = "the host lends its buffers by pointer")]
 
 use super::av::Av;
-use super::calls::{Counted, Incoming, Operation, Outgoing, bytes, bytes_mut, refused};
+use super::calls::{Counted, Incoming, Operation, Outgoing, SCATTERED, bytes, bytes_mut, refused};
 use super::cq::{Completion, Failed};
 use super::ep::Ep;
 use super::ops::{Kept, Op, Role};
+use super::pieces::Pieces;
 use super::shared::Shared;
 use super::table::Table;
 use crate::fi::{self, Errno};
 use carrousel_engine::{Found, SendEnvelope, SendKind};
-use carrousel_rank::{Source, Tag, TagSelector};
+use carrousel_rank::{Handle, Source, Status, Tag, TagSelector};
 
 /// What is done with a message that a search finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,19 @@ impl Ep {
         op: Op,
         shared: &mut Shared,
     ) -> Result<(), Errno> {
-        let copy: Box<[u8]> = bytes.into();
+        self.send_kept(bytes.into(), of, envelope, synchronous, op, shared)
+    }
+
+    /// Sends bytes that the endpoint keeps.
+    fn send_kept(
+        &mut self,
+        copy: Box<[u8]>,
+        of: Operation,
+        envelope: SendEnvelope,
+        synchronous: bool,
+        op: Op,
+        shared: &mut Shared,
+    ) -> Result<(), Errno> {
         let kind = SendKind::of_request(synchronous);
         // SAFETY: the copy is kept until the request has ended, and nobody writes to it.
         let request = unsafe { self.engine.send(&raw const *copy, of.call().caller(), envelope, kind) };
@@ -108,7 +121,7 @@ impl Ep {
         avs: &Table<Av>,
         shared: &mut Shared,
     ) -> Result<(), Errno> {
-        const UNUSUAL: u64 = fi::PEEK | fi::CLAIM | fi::DISCARD;
+        const UNUSUAL: u64 = fi::PEEK | fi::CLAIM | fi::DISCARD | SCATTERED;
         self.ready()?;
         if receive.flags & UNUSUAL != 0 {
             // SAFETY: as the caller promises.
@@ -138,6 +151,96 @@ impl Ep {
         Ok(())
     }
 
+    /// The same, of a receive into any number of buffers.
+    ///
+    /// # Safety
+    /// As [`Ep::receive`].
+    pub(super) unsafe fn post_any(&mut self, receive: &Incoming, from: Source) -> Result<(), Errno> {
+        if receive.flags & SCATTERED == 0 {
+            // SAFETY: as the caller promises.
+            return unsafe { self.post(receive, from) };
+        }
+        let tag = TagSelector::new(Tag(receive.tag), receive.ignore);
+        let (bytes, caller) = (bytes_mut(receive.buffer, receive.len), receive.of.call().caller());
+        // SAFETY: the room is kept with the request until that has ended.
+        let request = unsafe { self.engine.receive(bytes, caller, from, tag) }.map_err(refused)?;
+        self.begin_receive(request, receive);
+        Ok(())
+    }
+
+    /// A request of a receive begins.
+    fn begin_receive(&mut self, request: Handle, receive: &Incoming) {
+        let op = self.receive_op(receive);
+        let room = Some(receive.flags & SCATTERED).filter(|flag| *flag != 0);
+        match room.and_then(|_| self.rooms.remove(&receive.buffer.addr())) {
+            None => self.ops.begin(request, op),
+            Some((room, pieces)) => {
+                let op = Op::new(Role::Scattered, op.reports, op.flags, op.context, pieces.start().addr());
+                self.ops.begin_keeping(request, op, Kept::Scattered(room, pieces));
+            }
+        }
+    }
+
+    /// As [`Ep::send`], from several buffers.
+    ///
+    /// # Safety
+    /// The buffers are valid for reads now, and nobody writes to them.
+    pub(crate) unsafe fn send_pieces(
+        &mut self,
+        message: &Outgoing,
+        pieces: &Pieces,
+        avs: &Table<Av>,
+        shared: &mut Shared,
+    ) -> Result<(), Errno> {
+        self.ready()?;
+        let &Outgoing { of, tag, data, context, flags, silent, .. } = message;
+        if flags & fi::INJECT != 0 && pieces.len() > self.options.inject_bytes {
+            return Err(Errno::TOO_LONG);
+        }
+        let envelope = SendEnvelope { to: self.rank(message.to, avs)?, tag: Tag(tag), data };
+        let synchronous = flags & (fi::DELIVERY_COMPLETE | fi::MATCH_COMPLETE) != 0;
+        let reports = !silent && self.transmit.reports(flags);
+        let op = Op::new(Role::Send, reports, fi::SEND | of.flag(), context, 0);
+        // SAFETY: as the caller promises.
+        let bytes = unsafe { pieces.gathered() };
+        if synchronous || !self.engine.send_now(&bytes, of.call().caller(), envelope).map_err(refused)? {
+            return self.send_kept(bytes, of, envelope, synchronous, op, shared);
+        }
+        self.sent_at_once(&op, shared);
+        Ok(())
+    }
+
+    /// As [`Ep::receive`], into several buffers.
+    ///
+    /// # Safety
+    /// As [`Ep::receive`], of all buffers.
+    pub(crate) unsafe fn receive_pieces(
+        &mut self,
+        receive: &Incoming,
+        pieces: Pieces,
+        avs: &Table<Av>,
+        shared: &mut Shared,
+    ) -> Result<(), Errno> {
+        if receive.flags & fi::MULTI_RECV != 0 {
+            return Err(Errno::INVALID);
+        }
+        // A search has no buffer, and a message that is discarded needs none.
+        let needs_room = receive.flags & (fi::PEEK | fi::DISCARD) == 0;
+        // Never empty, so that each is somewhere else.
+        let mut room = vec![0; pieces.len().max(1)].into_boxed_slice();
+        let (buffer, len) = (room.as_mut_ptr(), pieces.len());
+        let flags = if needs_room { receive.flags | SCATTERED } else { receive.flags };
+        if needs_room {
+            self.rooms.insert(buffer.addr(), (room, pieces));
+        }
+        // SAFETY: the room is kept until the request has ended, and the buffers are lent as long.
+        let begun = unsafe { self.receive(&Incoming { buffer, len, flags, ..*receive }, avs, shared) };
+        if begun.is_err() {
+            self.rooms.remove(&buffer.addr());
+        }
+        begun
+    }
+
     #[inline]
     fn receive_op(&self, receive: &Incoming) -> Op {
         let &Incoming { context, flags, of, .. } = receive;
@@ -155,6 +258,16 @@ impl Ep {
         shared: &mut Shared,
     ) -> Result<(), Errno> {
         let seeking = match receive.flags & (fi::PEEK | fi::CLAIM | fi::DISCARD) {
+            0 => {
+                let from = self.source(receive.from, receive.of, avs)?;
+                // SAFETY: as the caller promises, for both.
+                return unsafe {
+                    match receive.of {
+                        Operation::Message => self.receive_untagged(receive, from),
+                        _ => self.post_any(receive, from),
+                    }
+                };
+            }
             fi::PEEK => Seeking::Peek,
             flags if flags == fi::PEEK | fi::CLAIM => Seeking::Claim,
             flags if flags == fi::PEEK | fi::DISCARD => Seeking::Discard,
@@ -220,8 +333,7 @@ impl Ep {
         let (bytes, caller) = (bytes_mut(receive.buffer, receive.len), receive.of.call().caller());
         // SAFETY: as the caller promises: the request has ended when its completion is reported.
         let request = unsafe { self.engine.receive_claimed(bytes, caller, claimed.request) };
-        let op = self.receive_op(receive);
-        self.ops.begin(request.map_err(refused)?, op);
+        self.begin_receive(request.map_err(refused)?, receive);
         Ok(())
     }
 
@@ -243,7 +355,9 @@ impl Ep {
         avs: &Table<Av>,
         shared: &mut Shared,
     ) -> Result<(), Errno> {
-        let is_receive = |op: &Op| matches!(op.role, Role::Receive | Role::Chunk(_)) && op.context == context;
+        let is_receive = |op: &Op| {
+            matches!(op.role, Role::Receive | Role::Scattered | Role::Chunk(_)) && op.context == context
+        };
         if self.cancel_waiting(context, shared) {
             return Ok(());
         }
@@ -251,5 +365,14 @@ impl Ep {
         self.engine.cancel(request, carrousel_engine::CallSite::caller());
         self.settle(avs, shared);
         Ok(())
+    }
+
+    /// Puts what a receive into several buffers has got where it belongs.
+    pub(super) fn scatter_received(kept: Option<Kept>, status: &Status) {
+        if let Some(Kept::Scattered(room, pieces)) = kept {
+            let len = room.len().min(status.len as usize);
+            // SAFETY: the host has lent these buffers until the completion, which has not been reported.
+            unsafe { pieces.scatter(&room[..len]) };
+        }
     }
 }

@@ -12,6 +12,7 @@ mod messages;
 mod mr;
 mod ops;
 mod pending;
+mod pieces;
 mod rma;
 mod rma_packets;
 mod rma_target;
@@ -22,13 +23,12 @@ mod untagged;
 
 pub(crate) use self::atomics::{AtomicKind, atomic_count, datatype_size};
 pub(crate) use self::av::{ADDRESS_BYTES, Av, bytes as address_bytes, text};
-pub(crate) use self::calls::{
-    Access, Counted, EpOptions, Incoming, Local, OneSided, Operation, Outgoing, Place,
-};
+pub(crate) use self::calls::{Access, Counted, EpOptions, Incoming, OneSided, Operation, Outgoing, Place};
 pub(crate) use self::cntr::Cntr;
 pub(crate) use self::cq::{Cq, Failed, Format, Wait};
 pub(crate) use self::ep::Ep;
 pub(crate) use self::mr::Mr;
+pub(crate) use self::pieces::{PIECES_MAX, Pieces};
 pub(crate) use self::rma_packets::PAYLOAD_BYTES;
 pub(crate) use self::shared::Shared;
 pub(crate) use self::table::Table;

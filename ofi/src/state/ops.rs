@@ -1,5 +1,6 @@
 //! What an endpoint knows of the requests of its engine that have not ended, by their position: none is searched.
 
+use super::pieces::Pieces;
 use super::rma_packets::Head;
 use crate::fi::Errno;
 use carrousel_rank::{Handle, RankId};
@@ -15,6 +16,8 @@ pub(super) enum Role {
     Send,
     /// A receive of the host's.
     Receive,
+    /// A receive of the host's into several buffers.
+    Scattered,
     /// The part of a buffer for many messages that the next one gets, by the buffer's number.
     Chunk(u64),
     /// A packet of one-sided operations.
@@ -45,6 +48,8 @@ pub(super) struct TargetWrite {
 pub(super) enum Kept {
     /// A copy of what is sent, or room for what is received.
     Bytes(Box<[u8]>),
+    /// Room for what is received into several buffers.
+    Scattered(Box<[u8]>, Pieces),
     /// A peer's write.
     Write(TargetWrite),
 }

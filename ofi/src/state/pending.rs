@@ -1,6 +1,7 @@
 //! One-sided operations that have not ended, at the process that has started them.
 
 use super::calls::Counted;
+use super::pieces::Pieces;
 use crate::fi::Errno;
 use carrousel_rank::{Handle, RankId};
 use std::collections::HashMap;
@@ -19,8 +20,8 @@ pub(super) struct Report {
 pub(super) struct Pending {
     pub(super) report: Report,
     pub(super) target: RankId,
-    /// Where its result goes, and how many bytes that has.
-    pub(super) result: Option<(usize, usize)>,
+    /// Where its result goes.
+    pub(super) result: Option<Pieces>,
     /// The request of the data that comes or goes apart, until it has ended.
     pub(super) data: Option<Handle>,
     /// Whether the answer is here.

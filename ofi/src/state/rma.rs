@@ -8,11 +8,12 @@
 #![allow(unsafe_code, reason = "the host lends its buffers by pointer")]
 
 use super::av::Av;
-use super::calls::{Access, Counted, Local, OneSided, Operation, Place, bytes, bytes_mut, refused};
+use super::calls::{Access, Counted, OneSided, Operation, Place, bytes, bytes_mut, refused};
 use super::cq::{Completion, Failed};
 use super::ep::{Ep, failed};
 use super::ops::{Kept, Op, Role};
 use super::pending::{Pending, Report};
+use super::pieces::Pieces;
 use super::rma_packets::{Head, Kind, PACKET_BYTES, PAYLOAD_BYTES, WITH_DATA, data_tag};
 use super::shared::Shared;
 use super::table::Table;
@@ -84,7 +85,7 @@ impl Ep {
         if self.rma.has_lost && self.engine.is_lost(target) { Err(Errno::RESET) } else { Ok(target) }
     }
 
-    fn begin(&mut self, target: RankId, report: Report, result: Option<(usize, usize)>) -> u64 {
+    fn begin(&mut self, target: RankId, report: Report, result: Option<Pieces>) -> u64 {
         let number = self.rma.numbers;
         self.rma.numbers += 1;
         let pending = Pending { report, target, result, data: None, answered: false, error: None };
@@ -109,14 +110,15 @@ impl Ep {
     pub(crate) unsafe fn access(
         &mut self,
         access: Access,
-        local: Local,
+        local: &Pieces,
         place: Place,
         what: OneSided,
         avs: &Table<Av>,
         shared: &mut Shared,
     ) -> Result<(), Errno> {
         self.ready_for(fi::RMA, what.flags)?;
-        if what.flags & fi::INJECT != 0 && local.len > self.options.inject_bytes.min(PAYLOAD_BYTES) {
+        let len = local.len();
+        if what.flags & fi::INJECT != 0 && len > self.options.inject_bytes.min(PAYLOAD_BYTES) {
             return Err(Errno::TOO_LONG);
         }
         let target = self.target(place.of, avs)?;
@@ -127,18 +129,18 @@ impl Ep {
             flags,
             key: place.key.into(),
             address: place.address.into(),
-            len: (local.len as u64).into(),
+            len: (len as u64).into(),
             data: what.data.unwrap_or(0).into(),
             ..Head::new(Kind::Read, number)
         };
         let begun = match access {
             // SAFETY: as the caller promises.
             Access::Read => unsafe { self.read(target, number, local, &head, shared) },
-            Access::Write if local.len <= PAYLOAD_BYTES => {
+            Access::Write if len <= PAYLOAD_BYTES => {
                 let head = Head { kind: Kind::Write as u8, ..head };
                 // SAFETY: valid for reads now, as the caller promises.
-                let data = unsafe { &*bytes(local.buffer, local.len) };
-                self.send_packet(target, &head, &[data], shared)
+                let data = unsafe { local.slices() };
+                self.send_packet(target, &head, &data, shared)
             }
             // SAFETY: as the caller promises.
             Access::Write => unsafe { self.write_apart(target, number, local, &head, shared) },
@@ -155,17 +157,23 @@ impl Ep {
         &mut self,
         target: RankId,
         number: u64,
-        local: Local,
+        local: &Pieces,
         head: &Head,
         shared: &mut Shared,
     ) -> Result<(), Errno> {
-        let (room, tag) = (bytes_mut(local.buffer, local.len), Tag(data_tag(number, false)));
-        let caller = Operation::Data.call().caller();
-        // SAFETY: as the caller promises: the operation ends after this request has.
+        let (caller, tag) = (Operation::Data.call().caller(), Tag(data_tag(number, false)));
+        // Data for several buffers goes through one.
+        let mut kept = (!local.is_one()).then(|| vec![0; local.len()].into_boxed_slice());
+        let start = kept.as_mut().map_or(local.start(), |room| room.as_mut_ptr());
+        let room = bytes_mut(start, local.len());
+        // SAFETY: as the caller promises: the operation ends after this request has, with which a copy is kept.
         let request =
             unsafe { self.engine.receive(room, caller, Source::Rank(target), TagSelector::exact(tag)) };
-        let request = request.map_err(refused)?;
-        self.ops.begin(request, Op::internal(Role::ReadData(number)));
+        let (request, op) = (request.map_err(refused)?, Op::internal(Role::ReadData(number)));
+        match kept {
+            None => self.ops.begin(request, op),
+            Some(room) => self.ops.begin_keeping(request, op, Kept::Scattered(room, *local)),
+        }
         if let Some(pending) = self.rma.pending.get_mut(&number) {
             pending.data = Some(request);
         }
@@ -183,18 +191,25 @@ impl Ep {
         &mut self,
         target: RankId,
         number: u64,
-        local: Local,
+        local: &Pieces,
         head: &Head,
         shared: &mut Shared,
     ) -> Result<(), Errno> {
         let head = Head { kind: Kind::WriteApart as u8, ..*head };
         self.send_packet(target, &head, &[], shared)?;
         let envelope = SendEnvelope::new(target, Tag(data_tag(number, true)));
-        let (data, caller) = (bytes(local.buffer, local.len), Operation::Data.call().caller());
-        // SAFETY: as the caller promises: the operation ends after this request has.
+        // SAFETY: valid for reads now, as the caller promises.
+        let kept = (!local.is_one()).then(|| unsafe { local.gathered() });
+        let start = kept.as_ref().map_or(local.start().cast_const(), |copy| copy.as_ptr());
+        let (data, caller) = (bytes(start, local.len()), Operation::Data.call().caller());
+        // SAFETY: as the caller promises: the operation ends after this request has, with which a copy is kept.
         let request = unsafe { self.engine.send(data, caller, envelope, SendKind::Standard) };
         if let Some(request) = request.map_err(refused)? {
-            self.ops.begin(request, Op::internal(Role::WriteData(number)));
+            let op = Op::internal(Role::WriteData(number));
+            match kept {
+                None => self.ops.begin(request, op),
+                Some(copy) => self.ops.begin_keeping(request, op, Kept::Bytes(copy)),
+            }
             if let Some(pending) = self.rma.pending.get_mut(&number) {
                 pending.data = Some(request);
             }
@@ -212,7 +227,7 @@ impl Ep {
         kind: super::atomics::AtomicKind,
         (datatype, op, count): (u8, u8, u32),
         operands: &[&[u8]],
-        result: Option<Local>,
+        result: Option<Pieces>,
         place: Place,
         what: OneSided,
         avs: &Table<Av>,
@@ -222,7 +237,6 @@ impl Ep {
         let target = self.target(place.of, avs)?;
         let access = if result.is_some() { Access::Read } else { Access::Write };
         let report = self.report_of(&what, fi::ATOMIC, access);
-        let result = result.map(|local| (local.buffer.addr(), local.len));
         let number = self.begin(target, report, result);
         let head = Head {
             datatype,
@@ -250,7 +264,13 @@ impl Ep {
     ) {
         match (role, kept) {
             (Role::Packet, Some(Kept::Bytes(room))) => self.packet_arrived(room, status, avs, shared),
-            (Role::ReadData(number) | Role::WriteData(number), _) => {
+            (Role::ReadData(number) | Role::WriteData(number), kept) => {
+                if let (Some(Kept::Scattered(room, pieces)), None) = (kept, status.failure)
+                    && self.rma.pending.contains_key(&number)
+                {
+                    // SAFETY: the host has lent these buffers until the completion, which has not been reported.
+                    unsafe { pieces.scatter(&room) };
+                }
                 self.data_ended(number, request, status, error, shared);
             }
             (Role::Written, Some(Kept::Write(write))) => self.written(write, status, shared),
@@ -318,10 +338,10 @@ impl Ep {
         pending.answered = true;
         if head.count.get() != 0 {
             pending.error = Some(Errno(i32::try_from(head.count.get()).unwrap_or(Errno::OTHER.0)));
-        } else if let Some((start, len)) = pending.result {
-            if result.len() == len {
+        } else if let Some(into) = pending.result {
+            if result.len() == into.len() {
                 // SAFETY: the host has lent this memory until the completion, which is reported below.
-                unsafe { std::ptr::copy_nonoverlapping(result.as_ptr(), start as *mut u8, len) };
+                unsafe { into.scatter(result) };
             } else {
                 pending.error = Some(Errno::OTHER);
             }

@@ -30,7 +30,7 @@ impl Ep {
             self.untagged.buffers.iter().any(|earlier| earlier.is_for_many() && earlier.overlaps(from));
         if !many && !waits {
             // SAFETY: as the caller promises.
-            return unsafe { self.post(receive, from) };
+            return unsafe { self.post_any(receive, from) };
         }
         if many && receive.len < self.untagged.least_room {
             return Err(Errno::TOO_SMALL);
@@ -57,7 +57,7 @@ impl Ep {
                 let (receive, from) = (buffer.receive, buffer.from);
                 self.untagged.buffers.remove(at);
                 // SAFETY: the buffer was lent until its completion, which has not been reported.
-                unsafe { self.post(&receive, from) }?;
+                unsafe { self.post_any(&receive, from) }?;
             }
         }
         Ok(())
@@ -138,6 +138,7 @@ impl Ep {
     #[cold]
     fn drop_buffer(&mut self, at: usize, error: Errno, shared: &mut Shared) {
         if let Some(buffer) = self.untagged.buffers.remove(at) {
+            self.rooms.remove(&buffer.receive.buffer.addr());
             let many = buffer.receive.flags & fi::MULTI_RECV;
             let of = Completion::of(buffer.receive.context, fi::RECV | fi::MSG | many);
             self.fail(self.receive, Counted::Recv, Failed { of, error, overflow: 0 }, shared);

@@ -4,6 +4,7 @@
 mod atomics;
 mod host;
 mod info;
+mod lists;
 mod messages;
 mod objects;
 mod processes;
