@@ -3,9 +3,10 @@
 //! A rank that is not traced pays a test for `None` where the rank is called, and nothing else.
 
 use super::Endpoint;
-use super::driver::{Data, Driver};
+use super::driver::Driver;
 use super::recorder::EndpointRecorder;
 use super::transports::Transports;
+use super::work_executor::Data;
 use crate::Error;
 use crate::site::CallSite;
 use carrousel_rank::{Arrived, Call, Communicator, Event, Handle, Members, Pattern, UsageError};
