@@ -710,19 +710,19 @@ enum carrousel_work_kind
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-    // Send `packet` to `peer` in `context`; with an EAGER, the `len` bytes at `from`.
+    // Send `packet` to `peer` in `context`, and behind it the `len` bytes at `from`: 0 for all but an EAGER.
     CARROUSEL_WORK_KIND_SEND = 1,
-    // Write `len` bytes at `from` to `into`, memory of `peer`, then send `packet` behind them, if
+    // Write `len` bytes at `from` to `into`, memory of `peer`, then send `packet` behind them in `context`, if
     // `has_packet`. Then comes the event `WRITTEN` of `request`.
     CARROUSEL_WORK_KIND_WRITE = 2,
-    // Read `len` bytes at `from`, memory of `peer`, to `into`, then send `packet` to it, if `has_packet`.
-    // Then comes the event `READ` of `request`.
+    // Read `len` bytes at `from`, memory of `peer`, to `into`, then send `packet` to it in `context`, if
+    // `has_packet`. Then comes the event `READ` of `request`.
     CARROUSEL_WORK_KIND_READ = 3,
-    // Copy the first `len` bytes behind the packet at hand to `into`.
+    // Copy the first `len` bytes behind the packet at hand to `into`, for the receive `request`.
     CARROUSEL_WORK_KIND_PLACE = 4,
     // Keep the `len` bytes behind the packet at hand, under the name `kept`.
     CARROUSEL_WORK_KIND_KEEP = 5,
-    // Copy the first `len` bytes that were kept as `kept` to `into`, and forget them.
+    // Copy the first `len` bytes that were kept as `kept` to `into`, for the receive `request`, and forget them.
     CARROUSEL_WORK_KIND_TAKE = 6,
     // Copy `len` bytes from `from` to `into`.
     CARROUSEL_WORK_KIND_COPY = 7,
@@ -1038,15 +1038,16 @@ typedef struct carrousel_window_work {
     uint32_t has_failed;
 } carrousel_window_work;
 
-// One thing to do. Fields that `carrousel_work_kind` does not name for `kind` are 0.
+// One thing to do. The library writes the fields that `carrousel_work_kind` names for `kind`, and leaves the
+// others as they are: a host that has never set them must not read them.
 typedef struct carrousel_work {
-    // A `carrousel_work_kind`.
+    // A `carrousel_work_kind`. Written for every kind.
     uint32_t kind;
     // The peer.
     uint32_t peer;
     // The context of the packet.
     uint16_t context;
-    // 1 if there is a packet.
+    // 1 if there is a packet. Written for every kind.
     uint32_t has_packet;
     // The packet.
     struct carrousel_packet packet;

@@ -32,9 +32,21 @@ impl<T: Copy> Outputs<T> {
     /// Gives the host the next one, if one is left.
     #[inline]
     pub(crate) fn next<C: From<T>>(&mut self, out: Option<&mut MaybeUninit<C>>) -> Result<(), Fault> {
+        self.next_by(out, |next, out| {
+            // Written where it stays: an `Option` of it would be copied first.
+            out.write(C::from(*next));
+        })
+    }
+
+    /// As [`Outputs::next`], where it is not written as a whole.
+    #[inline]
+    pub(crate) fn next_by<C>(
+        &mut self,
+        out: Option<&mut MaybeUninit<C>>,
+        write: impl FnOnce(&T, &mut MaybeUninit<C>),
+    ) -> Result<(), Fault> {
         let Some(next) = self.all.get(self.taken) else { return Err(carrousel_error::Empty.into()) };
-        // Written where it stays: an `Option` of it would be copied first.
-        out.ok_or(carrousel_error::NullPointer)?.write(C::from(*next));
+        write(next, out.ok_or(carrousel_error::NullPointer)?);
         self.taken += 1;
         Ok(())
     }

@@ -195,7 +195,7 @@ pub extern "C" fn carrousel_rank_next_work(
     rank: *mut carrousel_rank,
     work: Option<&mut MaybeUninit<carrousel_work>>,
 ) -> carrousel_error {
-    object::enter(rank, |rank| rank.work.next(work))
+    object::enter(rank, |rank| rank.work.next_by(work, carrousel_work::write))
 }
 
 /// The first receive that may be announced now. A host that speculates asks after each call and event, and

@@ -32,7 +32,11 @@ pub(crate) fn create(
 
 /// The next thing to do.
 pub(crate) fn next_work(rank: *mut carrousel_rank) -> Result<carrousel_work, E> {
-    got(|work| carrousel_rank_next_work(rank, work))
+    // The library leaves fields as they are that the work does not have.
+    let mut work = MaybeUninit::zeroed();
+    done(carrousel_rank_next_work(rank, Some(&mut work)))?;
+    // SAFETY: the fields are numbers, and none of them is without a value.
+    Ok(unsafe { work.assume_init() })
 }
 
 pub(crate) fn send(tag: u64, len: u64) -> carrousel_call {
