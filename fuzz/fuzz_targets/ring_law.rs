@@ -141,7 +141,7 @@ impl Handler<Out> for Mine {
                 // What the peer changes meanwhile may differ; how much there is may not.
                 let first = payload.first(&mut room).len();
                 assert!(first == bytes.len() || (BODY_MAX..=bytes.len()).contains(&first), "a body is whole");
-                assert_eq!(payload.first_word().is_some(), bytes.len() >= size_of::<u64>());
+                assert_eq!(payload.first_words::<1>().is_some(), bytes.len() >= size_of::<u64>());
             }
             Arrival::Lost(rank) => {
                 assert!(rank == PEER && !self.is_lost, "a loss is told once");

@@ -112,21 +112,28 @@ impl<'a> Span<'a> {
         }
     }
 
-    /// Stores a word and the data behind it.
+    /// Stores words and the data behind them.
     #[inline]
-    pub(crate) fn store_word(self, word: u64, data: &[u8]) {
+    pub(crate) fn store_words<const WORDS: usize>(self, first: [u64; WORDS], data: &[u8]) {
         // Nearly always the whole span is contiguous.
-        if let ([first, words @ ..], []) = (self.head, self.tail) {
-            first.store(word, Relaxed);
+        if let (Some((places, words)), []) = (self.head.split_first_chunk::<WORDS>(), self.tail) {
+            for (place, word) in places.iter().zip(first) {
+                place.store(word, Relaxed);
+            }
             let (whole, rest) = data.as_chunks();
-            for (word, bytes) in words.iter().zip(whole) {
-                word.store(u64::from_le_bytes(*bytes), Relaxed);
+            // What a loop over any number of words prepares takes longer than one word.
+            if let (&[bytes], [word, ..]) = (whole, words) {
+                word.store(u64::from_le_bytes(bytes), Relaxed);
+            } else {
+                for (word, bytes) in words.iter().zip(whole) {
+                    word.store(u64::from_le_bytes(*bytes), Relaxed);
+                }
             }
             if !rest.is_empty() {
                 words[whole.len()].store(partial(rest), Relaxed);
             }
         } else {
-            self.store(&[&word.to_le_bytes(), data]);
+            self.store(&[first.map(u64::to_le_bytes).as_flattened(), data]);
         }
     }
 }
@@ -173,16 +180,25 @@ impl<'a> Frame<'a> {
         self.len == 0
     }
 
-    /// The first 8 bytes, little end first.
+    /// The first words, 8 bytes each, little end first.
     ///
     /// # Panics
     /// When the message has fewer.
     #[inline]
-    pub fn first_word(&self) -> u64 {
-        match self.payload.head {
-            [first, ..] => first.load(Relaxed),
-            [] => self.payload.tail[0].load(Relaxed),
+    pub fn first_words<const WORDS: usize>(&self) -> [u64; WORDS] {
+        // Nearly always they are contiguous.
+        match self.payload.head.first_chunk::<WORDS>() {
+            Some(words) => std::array::from_fn(|at| words[at].load(Relaxed)),
+            None => self.divided_words(),
         }
+    }
+
+    /// As [`Frame::first_words`], over the end of the memory.
+    #[cold]
+    fn divided_words<const WORDS: usize>(&self) -> [u64; WORDS] {
+        let (mut span, mut words) = (self.payload, [[0; 8]; WORDS]);
+        span.get(&mut words);
+        words.map(u64::from_le_bytes)
     }
 
     /// Copies the bytes from `at` on, as many as `into` takes.
@@ -197,8 +213,13 @@ impl<'a> Frame<'a> {
             // Nearly always: whole, contiguous words.
             let words = &self.payload.head[at / 8..];
             let (whole, rest) = into.as_chunks_mut();
-            for (bytes, word) in whole.iter_mut().zip(words) {
+            // As in `Span::store_words`.
+            if let ([bytes], [word, ..]) = (&mut *whole, words) {
                 *bytes = word.load(Relaxed).to_le_bytes();
+            } else {
+                for (bytes, word) in whole.iter_mut().zip(words) {
+                    *bytes = word.load(Relaxed).to_le_bytes();
+                }
             }
             if !rest.is_empty() {
                 let last = words[whole.len()].load(Relaxed);

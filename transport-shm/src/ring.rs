@@ -98,6 +98,9 @@ fn capacity(memory: &[AtomicU64]) -> Result<usize, RingSizeError> {
 pub struct Producer<M, O = Sound> {
     memory: M,
     capacity: usize,
+    /// See [`largest`] and [`ahead`], for this capacity.
+    largest: usize,
+    ahead: u64,
     /// Positions of messages are multiples of this.
     grain: usize,
     /// The position of the next message.
@@ -122,9 +125,10 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Producer<M, O> {
     /// As [`Producer::new`], for tests.
     pub fn with_orders(memory: M) -> Result<Self, RingSizeError> {
         let capacity = capacity(&memory)?;
-        let grain = grain(capacity);
+        let (grain, largest, ahead) = (grain(capacity), largest(capacity), ahead(capacity));
         let (written, taken, zeroed) = (0, 0, grain as u64);
-        Ok(Self { memory, capacity, grain, written, taken, zeroed, corrupt: None, orders: PhantomData })
+        let (corrupt, orders) = (None, PhantomData);
+        Ok(Self { memory, capacity, largest, ahead, grain, written, taken, zeroed, corrupt, orders })
     }
 
     /// The memory that the ring is in.
@@ -133,8 +137,9 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Producer<M, O> {
     }
 
     /// The largest payload, in bytes.
+    #[inline]
     pub fn largest(&self) -> usize {
-        largest(self.capacity)
+        self.largest
     }
 
     /// Appends a message, whose payload is the parts one after the other.
@@ -144,11 +149,16 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Producer<M, O> {
         self.publish(tag, len, |payload| payload.store(parts))
     }
 
-    /// Appends a message, whose payload is the 8 bytes of `word`, little end first, and `data`.
+    /// Appends a message, whose payload is the `words`, 8 bytes each, little end first, and `data`.
     #[inline]
-    pub fn push_word(&mut self, tag: u32, word: u64, data: &[u8]) -> Result<(), PushError> {
-        let len = data.len().saturating_add(size_of::<u64>());
-        self.publish(tag, len, |payload| payload.store_word(word, data))
+    pub fn push_words<const WORDS: usize>(
+        &mut self,
+        tag: u32,
+        words: [u64; WORDS],
+        data: &[u8],
+    ) -> Result<(), PushError> {
+        let len = data.len().saturating_add(size_of::<[u64; WORDS]>());
+        self.publish(tag, len, |payload| payload.store_words(words, data))
     }
 
     #[inline(always)]
@@ -156,12 +166,12 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Producer<M, O> {
         if let Some(corrupt) = self.corrupt {
             return Err(corrupt.into());
         }
-        if len > self.largest() {
-            return Err(PushError::TooLarge { len, largest: self.largest() });
+        if len > self.largest {
+            return Err(PushError::TooLarge { len, largest: self.largest });
         }
         let words = frame::words(len, self.grain);
         // With the zeros behind it.
-        let ahead = ahead(self.capacity);
+        let ahead = self.ahead;
         let needed = words as u64 + ahead;
         if self.free_words() < needed {
             self.reload_taken()?;
@@ -215,6 +225,8 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Producer<M, O> {
 pub struct Consumer<M, O = Sound> {
     memory: M,
     capacity: usize,
+    /// See [`largest`], for this capacity.
+    largest: usize,
     /// Positions of messages are multiples of this.
     grain: usize,
     /// The position where the next message is, or will be.
@@ -234,7 +246,8 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Consumer<M, O> {
     /// As [`Consumer::new`], for tests.
     pub fn with_orders(memory: M) -> Result<Self, RingSizeError> {
         let capacity = capacity(&memory)?;
-        Ok(Self { memory, capacity, grain: grain(capacity), taken: 0, corrupt: None, orders: PhantomData })
+        let (grain, largest, taken) = (grain(capacity), largest(capacity), 0);
+        Ok(Self { memory, capacity, largest, grain, taken, corrupt: None, orders: PhantomData })
     }
 
     /// Takes the next message, if there is one: its payload becomes the contents of `into`, its tag is
@@ -249,6 +262,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Consumer<M, O> {
     }
 
     /// Takes the next message, if there is one, and lets `read` read it where it lies.
+    #[inline(always)]
     pub fn take<T>(&mut self, read: impl FnOnce(Frame<'_>) -> T) -> Result<Option<T>, CorruptRingError> {
         if let Some(corrupt) = self.corrupt {
             return Err(corrupt);
@@ -258,7 +272,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Consumer<M, O> {
         // Read once: the value that is checked is the one that is used.
         let header = ring[(self.taken & (self.capacity as u64 - 1)) as usize].load(O::LOOK);
         let Some((tag, len)) = frame::parse(header) else { return Ok(None) };
-        let largest = largest(self.capacity);
+        let largest = self.largest;
         if len as usize > largest {
             let corrupt = CorruptRingError::Length { len, largest };
             self.corrupt = Some(corrupt);
@@ -287,7 +301,7 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Consumer<M, O> {
         while end.wrapping_sub(self.taken) < self.capacity as u64 {
             let header = ring[(end & (self.capacity as u64 - 1)) as usize].load(O::LOOK);
             let Some((_, len)) = frame::parse(header) else { break };
-            if len as usize > largest(self.capacity) {
+            if len as usize > self.largest {
                 break;
             }
             end = end.wrapping_add(frame::words(len as usize, self.grain) as u64);

@@ -69,8 +69,8 @@ pub trait Payload {
         self.len() == 0
     }
 
-    /// The first 8 bytes, little end first, if there are as many: the body of most packets.
-    fn first_word(&self) -> Option<u64>;
+    /// The first words, 8 bytes each, little end first, if there are as many: the body of most packets.
+    fn first_words<const WORDS: usize>(&self) -> Option<[u64; WORDS]>;
 
     /// The first bytes, with a whole body if there is one. They lie in `room` where the transport cannot lend them.
     fn first<'a>(&'a self, room: &'a mut [u8; BODY_MAX]) -> &'a [u8];
@@ -89,8 +89,9 @@ impl Payload for [u8] {
     }
 
     #[inline]
-    fn first_word(&self) -> Option<u64> {
-        self.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
+    fn first_words<const WORDS: usize>(&self) -> Option<[u64; WORDS]> {
+        let (words, _) = self.as_chunks();
+        words.first_chunk().map(|words| words.map(u64::from_le_bytes))
     }
 
     #[inline]

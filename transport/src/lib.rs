@@ -201,6 +201,15 @@ mod tests {
     }
 
     #[test]
+    fn words_of_a_payload_are_there_if_all_are() {
+        let bytes = [1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 9];
+        assert_eq!(Payload::first_words(&bytes[..]), Some([1, 0x200]));
+        assert_eq!(Payload::first_words(&bytes[..16]), Some([1, 0x200]));
+        assert_eq!(Payload::first_words::<2>(&bytes[..15]), None);
+        assert_eq!(Payload::first_words(&bytes[..15]), Some([1]));
+    }
+
+    #[test]
     fn an_index_is_a_position() {
         for (at, operation) in Operation::ALL.into_iter().enumerate() {
             assert_eq!(operation.index(), at);

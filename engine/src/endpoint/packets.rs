@@ -2,7 +2,7 @@
 
 use super::driver::Driver;
 use super::transports::Transports;
-use super::work_executor::{BESIDE, Data, WorkExecutor};
+use super::work_executor::{Data, WorkExecutor};
 use crate::Error;
 use carrousel_rank::wire::{self, Decoded, WireError};
 use carrousel_rank::{Envelope, Event, Packet, RankId, Receive, Status, Tag};
@@ -23,7 +23,8 @@ impl<'a, D: Payload + ?Sized> Eager<'a, D> {
         if !wire::is_eager(header) {
             return None;
         }
-        let (tag, at) = (Tag(payload.first_word()?), size_of::<u64>());
+        let ([tag], at) = (payload.first_words()?, size_of::<u64>());
+        let tag = Tag(tag);
         let envelope = Envelope { source, tag, context };
         Some(Self { envelope, len: (payload.len() - at) as u64, data: Data { payload, at } })
     }
@@ -66,18 +67,12 @@ impl Driver {
         }
         if let Arrival::Packet { from, context, packet: header } = arrival
             && wire::is_eager_beside(header)
-            && let Some(len) = payload.len().checked_sub(BESIDE)
-            && let Some(tag) = payload.first_word()
+            && let Some(body @ [tag, beside]) = payload.first_words()
         {
-            let mut beside = [0; size_of::<u64>()];
-            payload.copy_to(size_of::<u64>(), &mut beside);
-            let data = Some(u64::from_le_bytes(beside));
-            let packet = Packet::Eager { tag: Tag(tag), data, len: len as u64 };
-            return self.event(
-                Event::Packet { from, context, packet },
-                Data { payload, at: BESIDE },
-                transports,
-            );
+            let at = size_of_val(&body);
+            let packet =
+                Packet::Eager { tag: Tag(tag), data: Some(beside), len: (payload.len() - at) as u64 };
+            return self.event(Event::Packet { from, context, packet }, Data { payload, at }, transports);
         }
         self.other_arrival(arrival, payload, transports);
     }

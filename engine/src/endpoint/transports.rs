@@ -35,9 +35,15 @@ impl<'a> Transports<'a> {
         self.net.as_mut().filter(|net| net.is_known(peer))
     }
 
-    /// Sends a packet whose body is a word through shared memory, if there is room for it at once; false if not.
+    /// Sends a packet whose body is whole words through shared memory, if there is room for it at once; false if not.
     #[inline(always)]
-    pub(super) fn send_now(&mut self, to: RankId, header: Header, body: u64, data: &[u8]) -> bool {
+    pub(super) fn send_now<const WORDS: usize>(
+        &mut self,
+        to: RankId,
+        header: Header,
+        body: [u64; WORDS],
+        data: &[u8],
+    ) -> bool {
         self.shm.send_now(to, header, body, data)
     }
 

@@ -8,7 +8,7 @@ use super::transports::Transports;
 use super::unexpected::UnexpectedBuffers;
 use crate::Error;
 use carrousel_rank::wire;
-use carrousel_rank::{Context, Event, Handle, Kept, Memory, Packet, RankId, Read, Sink, Tag, Work, Write};
+use carrousel_rank::{Context, Event, Handle, Kept, Memory, Packet, RankId, Read, Sink, Work, Write};
 use carrousel_transport::{NetworkOut, Payload, Regions, ZcopySource};
 use std::collections::VecDeque;
 
@@ -75,31 +75,23 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
             Work::Send {
                 to,
                 context,
-                packet: Packet::Eager { tag, data: None, len },
+                packet: packet @ Packet::Eager { tag, data: beside, len },
                 data: Some(memory),
             } => {
                 let named = memory != Registry::NONE;
                 let bytes =
                     if named { resources.registry.bytes(memory, len).unwrap_or_default() } else { *lent };
-                if !transports.send_now(to, wire::eager(context), tag.0, bytes) {
-                    resources.send(
-                        to,
-                        context,
-                        &Packet::Eager { tag, data: None, len },
-                        Some(memory),
-                        lent,
-                        transports,
-                    );
+                let sent = match beside {
+                    None => transports.send_now(to, wire::eager(context), [tag.0], bytes),
+                    Some(beside) => {
+                        transports.send_now(to, wire::eager_beside(context), [tag.0, beside], bytes)
+                    }
+                };
+                if !sent {
+                    resources.send(to, context, &packet, Some(memory), lent, transports);
                 }
             }
             Work::Send { to, context, packet, data: memory } => {
-                // A small message with 8 bytes beside its own is put together on the stack.
-                if let Packet::Eager { tag, data: Some(beside), .. } = packet
-                    && memory == Some(Registry::NONE)
-                    && send_beside(to, context, (tag, beside), lent, transports)
-                {
-                    return;
-                }
                 resources.send(to, context, &packet, memory, lent, transports);
             }
             Work::Place { into, len, .. } if into == Registry::NONE => {
@@ -131,30 +123,6 @@ impl<D: Payload + ?Sized> Sink for WorkExecutor<'_, '_, D> {
             Work::Read { context, read, .. } => resources.read(context, read, transports),
         }
     }
-}
-
-/// The body of a message with 8 bytes beside its own: its tag and these.
-pub(super) const BESIDE: usize = 2 * size_of::<u64>();
-/// The largest message that is put together on the stack.
-const SMALL: usize = 256;
-
-/// Sends a small message with 8 bytes beside its own through shared memory, if there is room for it at once; false if not.
-#[inline]
-fn send_beside(
-    to: RankId,
-    context: Context,
-    (tag, beside): (Tag, u64),
-    bytes: &[u8],
-    transports: &mut Transports<'_>,
-) -> bool {
-    const WORD: usize = size_of::<u64>();
-    if bytes.len() > SMALL {
-        return false;
-    }
-    let mut both = [0; WORD + SMALL];
-    both[..WORD].copy_from_slice(&beside.to_le_bytes());
-    both[WORD..WORD + bytes.len()].copy_from_slice(bytes);
-    transports.send_now(to, wire::eager_beside(context), tag.0, &both[..WORD + bytes.len()])
 }
 
 impl Resources {

@@ -160,8 +160,8 @@ impl Payload for Frame<'_> {
     }
 
     #[inline]
-    fn first_word(&self) -> Option<u64> {
-        (self.len() >= size_of::<u64>()).then(|| self.first_word())
+    fn first_words<const WORDS: usize>(&self) -> Option<[u64; WORDS]> {
+        (self.len() >= size_of::<[u64; WORDS]>()).then(|| self.first_words())
     }
 
     #[inline]

@@ -294,7 +294,7 @@ impl Inbound {
     }
 
     /// Takes up to [`BATCH`] frames.
-    #[inline]
+    #[inline(always)]
     fn take<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
         let (from, local_rank, ring_memory) = (self.from, self.local_rank, &self.ring_memory);
         for count in 0..BATCH {

@@ -395,15 +395,21 @@ impl Out {
         self.enqueue(local_rank, PendingSend::Frame(tag, parts.concat()));
     }
 
-    /// Sends a packet whose body is a word, if the peer is connected and its ring has room; returns whether it did. Most
-    /// packets are such, and cost the least this way: the header is the frame's tag, and nothing is put together in
+    /// Sends a packet whose body is whole words, if the peer is connected and its ring has room; returns whether it did.
+    /// Most packets are such, and cost the least this way: the header is the frame's tag, and nothing is put together in
     /// memory before it is in the ring.
     #[inline]
-    pub fn send_now(&mut self, to: RankId, header: Header, body: u64, data: &[u8]) -> bool {
+    pub fn send_now<const WORDS: usize>(
+        &mut self,
+        to: RankId,
+        header: Header,
+        body: [u64; WORDS],
+        data: &[u8],
+    ) -> bool {
         let Some(Some(peer)) = self.local_ranks.of(to).map(|local_rank| &mut self.peers[local_rank]) else {
             return false;
         };
-        peer.pending.is_empty() && peer.ring.push_word(header.bits(), body, data).is_ok()
+        peer.pending.is_empty() && peer.ring.push_words(header.bits(), body, data).is_ok()
     }
 
     /// Pushes the sends that wait, as far as there is room. Returns how many frames were pushed.

@@ -64,10 +64,15 @@ impl PeerRing {
         Ok(())
     }
 
-    /// Pushes a word and data; see [`Producer::push_word`].
+    /// Pushes words and data; see [`Producer::push_words`].
     #[inline]
-    pub(super) fn push_word(&mut self, tag: u32, word: u64, data: &[u8]) -> Result<(), PushError> {
-        self.ring.push_word(tag, word, data)?;
+    pub(super) fn push_words<const WORDS: usize>(
+        &mut self,
+        tag: u32,
+        words: [u64; WORDS],
+        data: &[u8],
+    ) -> Result<(), PushError> {
+        self.ring.push_words(tag, words, data)?;
         self.ring_doorbell();
         Ok(())
     }

@@ -102,7 +102,7 @@ fn a_small_message_lies_in_one_cache_line() {
     let (mut producer, _) = ends(&memory);
     let header = |at: usize| frame::parse(memory[POSITIONS + at].load(Relaxed));
     for (tag, at) in [(1, 0), (2, 4), (3, 8), (4, 12)] {
-        producer.push_word(tag, 5, &[7; 8]).expect("there is room");
+        producer.push_words(tag, [5], &[7; 8]).expect("there is room");
         assert_eq!(header(at), Some((tag, 16)), "a line has eight words");
     }
 }
@@ -136,20 +136,21 @@ fn a_length_is_checked() {
 }
 
 #[test]
-fn a_word_and_data_are_a_message() {
+fn words_and_data_are_a_message() {
     for len in [0, 1, 8, 13] {
-        let (mut producer, mut consumer) = ends(&memory(8));
+        let (mut producer, mut consumer) = ends(&memory(16));
         // Wherever the ring is: the third one goes over the end.
         for round in 0..10u8 {
             let data = vec![round; len];
-            producer.push_word(4, 0x0807_0605_0403_0201, &data).expect("there is room");
+            let words = [0x0807_0605_0403_0201, 0x100f_0e0d_0c0b_0a09];
+            producer.push_words(4, words, &data).expect("there is room");
             let seen = consumer.take(|frame| {
                 let mut bytes = vec![0; frame.len()];
                 frame.copy_to(0, &mut bytes);
-                (frame.first_word(), bytes)
+                (frame.first_words(), bytes)
             });
-            let bytes = [&[1, 2, 3, 4, 5, 6, 7, 8], &data[..]].concat();
-            assert_eq!(seen, Ok(Some((0x0807_0605_0403_0201, bytes))));
+            let bytes = [&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16], &data[..]].concat();
+            assert_eq!(seen, Ok(Some((words, bytes))));
         }
     }
 }
