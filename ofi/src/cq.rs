@@ -7,7 +7,7 @@ use crate::fi::{Errno, version};
 use crate::object::{Object, head, table};
 use crate::parts::{DomainObject, Part};
 use crate::refused::{no_bind, no_ops_open};
-use crate::state::{Cq, Failed, Format, State, Wait};
+use crate::state::{Completion, Cq, Failed, Format, State, Wait};
 use crate::timeout::Timeout;
 use crate::timer::Timer;
 use std::ffi::{c_char, c_int, c_void};
@@ -122,41 +122,45 @@ pub(crate) fn may_block(part: &Part) -> Result<(), Errno> {
 ///
 /// # Safety
 /// There is room for `count` entries of the queue's format, and as many sources, or none.
-#[inline]
+#[inline(always)]
 unsafe fn take(state: &mut State, at: usize, entries: *mut c_void, count: usize, sources: *mut u64) -> isize {
-    let Some(cq) = state.shared.cqs.get_mut(at) else { return Errno::INVALID.code() as isize };
     // A read of no entries lets messages move, too.
-    let mut next = if count > 0 { cq.pop() } else { None };
-    if next.is_none() {
+    if count == 0 || state.shared.cqs.get(at).is_some_and(|cq| !cq.has_next()) {
         state.progress_of_cq(at);
-        let Some(cq) = state.shared.cqs.get_mut(at) else { return Errno::INVALID.code() as isize };
-        next = if count > 0 { cq.pop() } else { None };
-        if next.is_none() {
-            return cq.why_none().code() as isize;
-        }
     }
     let Some(cq) = state.shared.cqs.get_mut(at) else { return Errno::INVALID.code() as isize };
-    let bytes = cq.format().bytes();
+    let format = cq.format();
     let mut read = 0;
-    while let Some(completion) = next {
-        let entry = entries.cast::<u8>().wrapping_add(read * bytes);
-        // SAFETY: there is room, as the caller promises; each format is the beginning of the completion.
-        unsafe {
-            // A copy whose length the compiler knows is a few moves; hosts read tagged entries, most often.
-            if cq.format() == Format::Tagged {
-                let tagged = (&raw const completion).cast::<b::fi_cq_tagged_entry>();
-                entry.cast::<b::fi_cq_tagged_entry>().write_unaligned(tagged.read());
-            } else {
-                std::ptr::copy_nonoverlapping((&raw const completion).cast(), entry, bytes);
-            }
-            if !sources.is_null() {
-                *sources.add(read) = completion.source;
-            }
-        }
+    // SAFETY: there is room for each, as the caller promises.
+    while read < count
+        && cq.take_next(|completion| unsafe { write(completion, format, entries, sources, read) })
+    {
         read += 1;
-        next = if read < count { cq.pop() } else { None };
     }
-    read as isize
+    if read > 0 { read as isize } else { cq.why_none().code() as isize }
+}
+
+/// Writes a completion to the host's entry at this position.
+///
+/// # Safety
+/// There is room for as many entries and one, and as many sources, or none.
+#[inline(always)]
+unsafe fn write(completion: &Completion, format: Format, entries: *mut c_void, sources: *mut u64, at: usize) {
+    let (from, bytes) = (std::ptr::from_ref(completion), format.bytes());
+    let entry = entries.cast::<u8>().wrapping_add(at * bytes);
+    // SAFETY: there is room, as the caller promises; each format is the beginning of the completion.
+    unsafe {
+        // A copy whose length the compiler knows is a few moves; hosts read tagged entries, most often.
+        if format == Format::Tagged {
+            let tagged = from.cast::<b::fi_cq_tagged_entry>();
+            entry.cast::<b::fi_cq_tagged_entry>().write_unaligned(tagged.read());
+        } else {
+            std::ptr::copy_nonoverlapping(from.cast(), entry, bytes);
+        }
+        if !sources.is_null() {
+            *sources.add(at) = completion.source;
+        }
+    }
 }
 
 unsafe extern "C" fn read(cq: *mut b::fid_cq, entries: *mut c_void, count: usize) -> isize {

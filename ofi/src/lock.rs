@@ -6,7 +6,8 @@
 )]
 
 use std::cell::UnsafeCell;
-use std::sync::{Mutex, PoisonError};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A value that one thread uses at a time: by a lock, or because the host has promised it (`FI_THREAD_DOMAIN`).
 pub(crate) struct Lock<T> {
@@ -25,14 +26,42 @@ impl<T> Lock<T> {
         Self { mutex: locks.then(|| Mutex::new(())), value: UnsafeCell::new(value) }
     }
 
+    /// The value, until the guard is dropped. Not while this thread has another guard.
+    #[inline(always)]
+    pub(crate) fn lock(&self) -> Guard<'_, T> {
+        // A thread that panics ends the process: no function that C calls unwinds.
+        let guard = self.mutex.as_ref().map(|mutex| mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        // SAFETY: nobody else has a reference: no other thread, by the mutex or the host's promise, nor this one, as no
+        // use of a value calls the host.
+        Guard { value: unsafe { &mut *self.value.get() }, _mutex: guard }
+    }
+
     /// Uses the value. Not from within another use of it.
     #[inline(always)]
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
-        // A thread that panics ends the process: no function that C calls unwinds.
-        let _guard = self.mutex.as_ref().map(|mutex| mutex.lock().unwrap_or_else(PoisonError::into_inner));
-        // SAFETY: nobody else has a reference: no other thread, by the mutex or the host's promise, nor this one, as no
-        // use of a value calls the host.
-        act(unsafe { &mut *self.value.get() })
+        act(&mut self.lock())
+    }
+}
+
+/// A value that this thread uses.
+pub(crate) struct Guard<'a, T> {
+    value: &'a mut T,
+    _mutex: Option<MutexGuard<'a, ()>>,
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        self.value
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        self.value
     }
 }
 

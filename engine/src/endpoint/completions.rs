@@ -38,9 +38,29 @@ impl Endpoint {
         self.driver.resources.completed.requests.pop_front()
     }
 
+    /// Whether a request has become complete that [`Endpoint::next_completed`] has not returned yet.
+    #[inline]
+    pub fn has_completed(&self) -> bool {
+        !self.driver.resources.completed.requests.is_empty()
+    }
+
+    /// Ends a request if it is complete and has not failed, as [`Endpoint::finish`]. `None` if it is not complete, or has
+    /// failed: then nothing has been done. `read` takes what the caller needs of its status, which is not copied as a whole.
+    #[inline(always)]
+    pub fn end_if_well<T>(&mut self, request: Handle, read: impl FnOnce(&Status) -> T) -> Option<T> {
+        // A release is recorded with its status.
+        if self.driver.is_recorded() || self.is_zcopy_in_flight(self.pending.key(request)) {
+            return None;
+        }
+        let read = |status: &Status| status.failure.is_none().then(|| read(status));
+        let value = self.driver.rank.release_if(request, read)?;
+        self.driver.resources.registry.release(self.pending.end(request));
+        Some(value)
+    }
+
     /// Ends a request if it is complete, as [`Endpoint::finish`]: with how it ended, and the error if it failed. The first
     /// says whose message it was of which a part is missing, too.
-    #[inline(always)]
+    #[inline(never)]
     pub fn end(&mut self, request: Handle) -> Option<(Status, Option<BoxedError>)> {
         let status = *self.driver.rank.status(request).ok()??;
         if self.is_zcopy_in_flight(self.pending.key(request)) {
@@ -50,12 +70,6 @@ impl Endpoint {
         self.driver.release(request);
         self.driver.resources.registry.release(self.pending.end(request));
         Some((status, error))
-    }
-
-    /// Lets messages move, and checks once a period whether peers live, as tests and probes do. Whether it has checked.
-    #[inline]
-    pub fn progress(&mut self) -> bool {
-        self.poll_unblocked(None)
     }
 
     /// Whether a peer is lost.
@@ -90,7 +104,7 @@ impl Endpoint {
     ) -> Result<bool, BoxedError> {
         match envelope.data {
             None => self.send_eagerly(bytes, caller, envelope.to, envelope.tag),
-            Some(_) => self.send_eagerly_with_data(bytes, caller, envelope),
+            Some(data) => self.send_eagerly_with_data(bytes, caller, envelope.to, envelope.tag, data),
         }
     }
 

@@ -17,42 +17,51 @@ use super::pending::Awaited;
 use super::transports::Transports;
 use super::wait_strategy::{PERIOD, WaitStep, WaitStrategy};
 use crate::backends::AnyNetwork;
-use crate::backends::shm::Node;
 use crate::site::{CallSite, Located};
 use carrousel_transport::Transport;
-use std::time::Duration;
 
 impl Endpoint {
     /// Processes what has arrived. Returns whether anything had.
     #[inline]
     pub fn poll(&mut self) -> bool {
-        self.poll_by(|node, now, mut shm| node.poll(now, &mut shm))
+        self.poll_inlined(false)
     }
 
     /// As [`Endpoint::poll`], but takes from a rank of this node no more messages than there are receives. Others stay in
     /// their ring, from where their receive will get them without a copy in between.
     #[inline(always)]
     fn poll_expected(&mut self) -> bool {
-        self.poll_by(|node, now, shm| node.poll(now, &mut FromShm { only_expected: true, ..shm }))
+        self.poll_inlined(true)
+    }
+
+    /// As [`Endpoint::poll`], or [`Endpoint::poll_expected`], for callers that poll more often than they do anything else.
+    #[inline(always)]
+    pub(super) fn poll_inlined(&mut self, only_expected: bool) -> bool {
+        let Self { node, net, driver, clock, .. } = self;
+        let local = driver.local(&mut Transports::of(node, net));
+        let from_net = net.as_mut().map(AnyNetwork::out);
+        let taken = node.poll(clock.now(), &mut FromShm { driver, net: from_net, only_expected });
+        local + taken + self.poll_net() > 0
     }
 
     /// As [`Endpoint::poll`], but the next message from a rank of this node may be for a receive without a request.
     #[inline(always)]
     pub(super) fn poll_next(&mut self, wanted: &mut Wanted<'_>) -> bool {
-        self.poll_by(|node, now, shm| node.poll(now, &mut NextFromShm { shm, wanted }))
+        let Self { node, net, driver, clock, .. } = self;
+        let local = driver.local(&mut Transports::of(node, net));
+        let from_net = net.as_mut().map(AnyNetwork::out);
+        let shm = FromShm { driver, net: from_net, only_expected: false };
+        let taken = node.poll(clock.now(), &mut NextFromShm { shm, wanted });
+        local + taken + self.poll_net() > 0
     }
 
+    /// Processes what has arrived from other nodes. Returns how much.
     #[inline(always)]
-    fn poll_by(&mut self, poll_shm: impl FnOnce(&mut Node, Duration, FromShm<'_>) -> usize) -> bool {
-        let Self { node, net, driver, clock, .. } = self;
-        let mut count = driver.local(&mut Transports::of(node, net));
-        let from_net = net.as_mut().map(AnyNetwork::out);
-        count += poll_shm(node, clock.now(), FromShm { driver, net: from_net, only_expected: false });
-        if let Some(net) = net {
-            count += net.poll(clock.now(), &mut FromNet { driver, shm: node.out() });
-            self.reap_zcopy();
-        }
-        count > 0
+    fn poll_net(&mut self) -> usize {
+        let Self { node, net: Some(net), driver, clock, .. } = self else { return 0 };
+        let taken = net.poll(clock.now(), &mut FromNet { driver, shm: node.out() });
+        self.reap_zcopy();
+        taken
     }
 
     /// Progress for a call that stays eager: always while a rendezvous of this rank is open, because its peer may wait for
@@ -86,6 +95,17 @@ impl Endpoint {
         let is_due = !self.poll() && self.slow_path_timer.is_due();
         if is_due {
             self.awaited = awaited;
+            self.slow_path(false);
+        }
+        is_due
+    }
+
+    /// As [`Endpoint::poll_unblocked`], for a caller that does nothing else, and so most often finds nothing.
+    #[inline(always)]
+    pub fn progress(&mut self) -> bool {
+        let is_due = !self.poll_inlined(false) && self.slow_path_timer.is_due();
+        if is_due {
+            self.awaited = None;
             self.slow_path(false);
         }
         is_due

@@ -162,7 +162,7 @@ impl Registry {
     }
 
     /// The address of the bytes, if they are registered under this key.
-    #[inline]
+    #[inline(always)]
     fn find(&self, memory: Memory, len: u64) -> Option<(*mut u8, usize, Access)> {
         let region = self.regions.get((memory.key & POSITION_MASK) as usize)?;
         if region.uses != memory.key >> POSITION_BITS {
@@ -258,7 +258,7 @@ impl Regions for Registry {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn bytes_mut(&mut self, memory: Memory, len: u64) -> Option<&mut [u8]> {
         match self.find(memory, len)? {
             (_, _, Access::None | Access::Read) => None,

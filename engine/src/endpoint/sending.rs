@@ -75,7 +75,9 @@ impl Endpoint {
                 // Most messages have no data, and most callers know that when they are compiled.
                 let sent = match envelope.data {
                     None => self.send_eagerly(bytes, caller, envelope.to, envelope.tag)?,
-                    Some(_) => self.send_eagerly_with_data(bytes, caller, envelope)?,
+                    Some(data) => {
+                        self.send_eagerly_with_data(bytes, caller, envelope.to, envelope.tag, data)?
+                    }
                 };
                 if sent {
                     return Ok(None);
@@ -134,12 +136,15 @@ impl Endpoint {
         &mut self,
         bytes: &[u8],
         caller: Caller<'_>,
-        envelope: SendEnvelope,
+        to: RankId,
+        tag: Tag,
+        data: u64,
     ) -> Result<bool, BoxedError> {
-        self.send_eagerly_inlined(bytes, caller, envelope)
+        self.send_eagerly_inlined(bytes, caller, SendEnvelope { to, tag, data: Some(data) })
     }
 
-    /// As [`Endpoint::send_eagerly`]: the copy for messages without data has nothing that is about data.
+    /// As [`Endpoint::send_eagerly`]: the copy for messages without data has nothing that is about data, and the other one
+    /// does not ask.
     #[inline(always)]
     fn send_eagerly_inlined(
         &mut self,

@@ -6,7 +6,8 @@ use crate::bindings as b;
 use crate::fi::{self, Errno, Returned};
 use crate::object::Object;
 use crate::parts::Part;
-use crate::state::{Av, Ep, Incoming, Outgoing, Pieces, Shared, Table};
+use crate::state::{Av, Ep, Incoming, Outgoing, Pieces, Shared, State, Table};
+use std::ffi::c_void;
 
 /// An endpoint that a host holds.
 pub(crate) type EpObject = Object<b::fid_ep, Part>;
@@ -28,7 +29,7 @@ pub(super) unsafe fn with<T, R>(
     })
 }
 
-/// What a call returns that starts an operation. One that has to be made again lets messages move first.
+/// What a call returns that starts an operation.
 ///
 /// # Safety
 /// As [`with`].
@@ -38,12 +39,19 @@ pub(super) unsafe fn start(
     act: impl FnOnce(&mut Ep, &Table<Av>, &mut Shared) -> Result<(), Errno>,
 ) -> isize {
     // SAFETY: as the caller promises.
-    let result = unsafe { with(ep, act) };
-    if result == Err(Errno::AGAIN) {
-        // SAFETY: as before.
-        unsafe { &EpObject::of(ep).own }.with(|state, at| state.progress(at));
+    let part = unsafe { &EpObject::of(ep).own };
+    let mut state = part.domain.state.lock();
+    let started = state.ep(part.at).and_then(|(ep, avs, shared)| act(ep, avs, shared));
+    started_or_again(started, &mut state, part.at)
+}
+
+/// What a call returns. One that has to be made again lets messages move first.
+#[inline(always)]
+fn started_or_again(started: Result<(), Errno>, state: &mut State, at: usize) -> isize {
+    if started == Err(Errno::AGAIN) {
+        state.progress(at);
     }
-    result.returned() as isize
+    started.returned() as isize
 }
 
 /// The flags of operations that start something.
@@ -125,15 +133,21 @@ pub(super) unsafe fn transmit_from(
 ///
 /// # Safety
 /// As the host's promises of the call: the buffer is the library's until the completion.
+// Without a closure, which would be one function for all calls that receive, and get what they ask for in memory.
 #[inline(always)]
 pub(super) unsafe fn receive(ep: *mut b::fid_ep, receive: Incoming, flags: Option<u64>) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe {
-        start(ep, |ep, avs, shared| {
+    // SAFETY: the host has opened the endpoint.
+    let part = unsafe { &EpObject::of(ep).own };
+    let mut state = part.domain.state.lock();
+    let started = match state.ep(part.at) {
+        Ok((ep, avs, shared)) => {
             let flags = flags.unwrap_or(ep.receive.flags);
-            ep.receive(&Incoming { flags, ..receive }, avs, shared)
-        })
-    }
+            // SAFETY: as the caller promises.
+            unsafe { ep.receive(&Incoming { flags, ..receive }, avs, shared) }
+        }
+        Err(error) => Err(error),
+    };
+    started_or_again(started, &mut state, part.at)
 }
 
 /// Begins to send a message, with the endpoint's flags if the call has none.
@@ -142,11 +156,16 @@ pub(super) unsafe fn receive(ep: *mut b::fid_ep, receive: Incoming, flags: Optio
 /// As the host's promises of the call: nobody writes to the buffer until the completion.
 #[inline(always)]
 pub(super) unsafe fn transmit(ep: *mut b::fid_ep, message: Outgoing, flags: Option<u64>) -> isize {
-    // SAFETY: as the caller promises.
-    unsafe {
-        start(ep, |ep, avs, shared| {
+    // SAFETY: the host has opened the endpoint.
+    let part = unsafe { &EpObject::of(ep).own };
+    let mut state = part.domain.state.lock();
+    let started = match state.ep(part.at) {
+        Ok((ep, avs, shared)) => {
             let flags = flags.unwrap_or(ep.transmit.flags);
-            ep.send(&Outgoing { flags, ..message }, avs, shared)
-        })
-    }
+            // SAFETY: as the caller promises.
+            unsafe { ep.send(&Outgoing { flags, ..message }, avs, shared) }
+        }
+        Err(error) => Err(error),
+    };
+    started_or_again(started, &mut state, part.at)
 }

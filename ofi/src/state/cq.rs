@@ -120,19 +120,32 @@ impl Cq {
         self.completions.is_empty() && self.errors.is_empty()
     }
 
-    /// The next completion. There is none once an error is next, whatever has ended since: a host that always has
-    /// something to read would never learn of it (fi_cq(3), `fi_cq_read`).
+    /// Whether there is a completion to be read. There is none once an error is next, whatever has ended since: a host that
+    /// always has something to read would never learn of it (fi_cq(3), `fi_cq_read`).
     #[inline]
-    pub(crate) fn pop(&mut self) -> Option<Completion> {
-        if self.errors.is_empty() { self.completions.pop_front() } else { self.pop_before_error() }
+    pub(crate) fn has_next(&self) -> bool {
+        !self.completions.is_empty() && self.errors.front().is_none_or(|(ahead, _)| *ahead > 0)
     }
 
+    /// Takes the next completion, where `read` reads it.
+    #[inline(always)]
+    pub(crate) fn take_next(&mut self, read: impl FnOnce(&Completion)) -> bool {
+        if !self.errors.is_empty() && !self.is_before_error() {
+            return false;
+        }
+        let Some(next) = self.completions.front() else { return false };
+        read(next);
+        self.completions.pop_front();
+        true
+    }
+
+    /// Takes one of the completions that are ahead of the next error, if any is.
     #[cold]
-    fn pop_before_error(&mut self) -> Option<Completion> {
-        let (ahead, _) = self.errors.front_mut()?;
-        *ahead = ahead.checked_sub(1)?;
+    fn is_before_error(&mut self) -> bool {
+        let Some((ahead, _)) = self.errors.front_mut().filter(|(ahead, _)| *ahead > 0) else { return false };
+        *ahead -= 1;
         self.ahead -= 1;
-        self.completions.pop_front()
+        true
     }
 
     /// Why there is none: an error waits to be read, or nothing has ended.
@@ -176,19 +189,23 @@ mod tests {
         cq.fail(failed(5));
         cq.fail(failed(6));
         cq.push(of(7));
-        let context = |completion: Option<Completion>| completion.map(|completion| completion.context);
+        let context = |cq: &mut Cq| {
+            let (mut context, has_next) = (None, cq.has_next());
+            assert_eq!(cq.take_next(|completion| context = Some(completion.context)), has_next);
+            context
+        };
         let error = |failed: Option<Failed>| failed.map(|failed| failed.of.context);
-        assert_eq!([context(cq.pop()), context(cq.pop()), context(cq.pop())], [Some(1), Some(2), None]);
+        assert_eq!([context(&mut cq), context(&mut cq), context(&mut cq)], [Some(1), Some(2), None]);
         assert_eq!((cq.why_none(), error(cq.pop_error())), (Errno::AVAILABLE, Some(3)));
         // An error that is read before its turn.
-        assert_eq!((error(cq.pop_error()), context(cq.pop()), context(cq.pop())), (Some(5), Some(4), None));
+        assert_eq!((error(cq.pop_error()), context(&mut cq), context(&mut cq)), (Some(5), Some(4), None));
         assert_eq!(
-            (error(cq.pop_error()), context(cq.pop()), error(cq.pop_error())),
+            (error(cq.pop_error()), context(&mut cq), error(cq.pop_error())),
             (Some(6), Some(7), None)
         );
-        assert_eq!((context(cq.pop()), cq.why_none(), cq.is_empty()), (None, Errno::AGAIN, true));
+        assert_eq!((context(&mut cq), cq.why_none(), cq.is_empty()), (None, Errno::AGAIN, true));
         cq.push(of(8));
         cq.fail(failed(9));
-        assert_eq!((context(cq.pop()), context(cq.pop()), error(cq.pop_error())), (Some(8), None, Some(9)));
+        assert_eq!((context(&mut cq), context(&mut cq), error(cq.pop_error())), (Some(8), None, Some(9)));
     }
 }

@@ -25,7 +25,7 @@ pub(crate) use self::atomics::{AtomicKind, atomic_count, datatype_size};
 pub(crate) use self::av::{ADDRESS_BYTES, Av, bytes as address_bytes, text};
 pub(crate) use self::calls::{Access, Counted, EpOptions, Incoming, OneSided, Operation, Outgoing, Place};
 pub(crate) use self::cntr::Cntr;
-pub(crate) use self::cq::{Cq, Failed, Format, Wait};
+pub(crate) use self::cq::{Completion, Cq, Failed, Format, Wait};
 pub(crate) use self::ep::Ep;
 pub(crate) use self::mr::Mr;
 pub(crate) use self::pieces::{PIECES_MAX, Pieces};

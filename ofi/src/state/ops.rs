@@ -93,14 +93,20 @@ pub(super) struct Ops {
 
 impl Ops {
     /// A request begins.
-    #[inline]
+    #[inline(always)]
     pub(super) fn begin(&mut self, request: Handle, op: Op) {
         let at = request.index as usize;
         if self.list.len() <= at {
-            self.list.resize_with(at + 1, Op::default);
+            self.grow(at);
         }
         self.begun += 1;
         self.list[at] = Op { generation: request.generation, ..op };
+    }
+
+    /// Has room for this position from now on.
+    #[cold]
+    fn grow(&mut self, at: usize) {
+        self.list.resize_with(at + 1, Op::default);
     }
 
     /// A request begins for which something is kept.

@@ -247,6 +247,13 @@ impl<P: Protocol> Rank<P> {
         self.messages.release(request)
     }
 
+    /// Releases a request that is complete and for whose end `read` has a value, which is returned: a look at how it
+    /// ended and [`Rank::release`], in one. `None` leaves the request as it is.
+    #[inline(always)]
+    pub fn release_if<T>(&mut self, request: Handle, read: impl FnOnce(&Status) -> Option<T>) -> Option<T> {
+        self.messages.release_if(request, read)
+    }
+
     /// The first message that a receive with `pattern` would get now (`MPI_Iprobe`).
     pub fn probe(&self, pattern: &Pattern) -> Option<Arrived> {
         self.messages.probe(pattern)

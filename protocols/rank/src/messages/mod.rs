@@ -89,6 +89,15 @@ impl<P: Protocol> Messages<P> {
         self.requests.release(request)
     }
 
+    #[inline(always)]
+    pub(crate) fn release_if<T>(
+        &mut self,
+        request: Handle,
+        read: impl FnOnce(&Status) -> Option<T>,
+    ) -> Option<T> {
+        self.requests.release_if(request, read)
+    }
+
     pub(crate) fn probe(&self, pattern: &Pattern) -> Option<Arrived> {
         self.unexpected.first(pattern).map(|(envelope, arrival)| arrival.arrived(*envelope))
     }
@@ -186,11 +195,13 @@ impl<P: Protocol> Messages<P> {
         self.requests.open(State::OfWindow)
     }
 
+    #[inline(always)]
     pub(crate) fn complete(&mut self, request: Handle, status: Status, out: &mut impl Sink) {
         self.requests.set(request, State::Complete(status));
         out.work(Work::Complete { request, status });
     }
 
+    #[inline(never)]
     pub(crate) fn fail(&mut self, request: Handle, failure: Failure, out: &mut impl Sink) {
         self.complete(request, Status::without_message(0, Some(failure)), out);
     }

@@ -13,6 +13,9 @@ use carrousel_rendezvous::{
 };
 
 impl<P: Protocol> Messages<P> {
+    // A driver that knows that a packet is an EAGER, and whether 8 bytes are beside its own, compiles what follows from that
+    // alone.
+    #[inline(always)]
     pub(crate) fn packet(
         &mut self,
         from: RankId,
@@ -29,8 +32,8 @@ impl<P: Protocol> Messages<P> {
                 self.eager(Envelope { source: from, tag, context }, None, len, out);
                 Ok(())
             }
-            Packet::Ack { seen, taken } => {
-                self.flows.attempt(from, context, |flow| flow.seen(seen, taken))?;
+            Packet::Eager { tag, data: Some(beside), len } => {
+                self.eager(Envelope { source: from, tag, context }, Some(beside), len, out);
                 Ok(())
             }
             _ => self.rendezvous(from, context, packet, communicators, out),
@@ -59,12 +62,12 @@ impl<P: Protocol> Messages<P> {
             {
                 Err(PacketError::Context)
             }
-            // Those of most messages do not come here.
-            Packet::Eager { tag, data, len } => {
-                self.eager(envelope(tag), data, len, out);
+            // It does not come here.
+            Packet::Eager { .. } => Err(PacketError::Context),
+            Packet::Ack { seen, taken } => {
+                self.flows.attempt(from, context, |flow| flow.seen(seen, taken))?;
                 Ok(())
             }
-            Packet::Ack { .. } => Err(PacketError::Context),
             Packet::Rts { tag, data, len, send, memory, hint } => {
                 self.rts(envelope(tag), &Offer { send, data, len, memory }, hint, communicators, out);
                 Ok(())
@@ -155,7 +158,7 @@ impl<P: Protocol> Messages<P> {
         flow
     }
 
-    // In the copy for most messages there are no 8 bytes to be carried along.
+    // In the copy for messages without 8 bytes beside their own there are none to be carried along.
     #[inline(always)]
     fn eager(&mut self, envelope: Envelope, data: Option<u64>, len: u64, out: &mut impl Sink) {
         let posting = self.posted.take_first(&envelope);

@@ -157,20 +157,42 @@ impl Requests {
         debug_assert!(self.of_rounds.iter().all(|(_, state)| !matches!(state, State::Complete(_))));
     }
 
+    /// Releases a request that is complete and for whose end `read` has a value, which is returned.
+    #[inline(always)]
+    pub(super) fn release_if<T>(
+        &mut self,
+        handle: Handle,
+        read: impl FnOnce(&Status) -> Option<T>,
+    ) -> Option<T> {
+        let index = handle.index as usize;
+        let slot = self.slots.get(index).filter(|slot| slot.generation == handle.generation)?;
+        let Some(State::Complete(status)) = &slot.state else { return None };
+        let value = read(status)?;
+        self.vacate(index);
+        Some(value)
+    }
+
+    /// The request at a position is released.
+    #[inline(always)]
+    fn vacate(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        slot.state = None;
+        slot.generation = slot.generation.wrapping_add(1);
+        self.free = self.free.min(index);
+        if index >= LOW {
+            self.set_free(index);
+        }
+    }
+
     #[inline]
     pub(super) fn release(&mut self, handle: Handle) -> Result<Option<Status>, UsageError> {
         let index = handle.index as usize;
-        let slot = self.slots.get_mut(index).filter(|slot| slot.generation == handle.generation);
+        let slot = self.slots.get(index).filter(|slot| slot.generation == handle.generation);
         let Some(slot) = slot else { return Err(UsageError::NoSuchRequest(handle)) };
         match slot.state {
             None => Err(UsageError::NoSuchRequest(handle)),
             Some(State::Complete(status)) => {
-                slot.state = None;
-                slot.generation = slot.generation.wrapping_add(1);
-                self.free = self.free.min(index);
-                if index >= LOW {
-                    self.set_free(index);
-                }
+                self.vacate(index);
                 Ok(Some(status))
             }
             Some(_) => Ok(None),

@@ -80,18 +80,12 @@ impl<P: Protocol> Messages<P> {
     /// Sends a message eagerly, by the request that would be opened next. False if it is a rendezvous, or its peer is lost.
     #[inline(always)]
     fn send_if_eager(&mut self, message: &Send, communicators: &Communicators, out: &mut impl Sink) -> bool {
-        // In the copy for most messages there are no 8 bytes to be carried along.
-        if message.data.is_some() {
-            self.send_beside(message, communicators, out)
-        } else {
-            self.send_with(message, None, communicators, out)
+        // A copy of what follows for messages with 8 bytes beside their own, and one for those without: callers know, when
+        // they are compiled, which it is.
+        match message.data {
+            None => self.send_with(message, None, communicators, out),
+            Some(beside) => self.send_with(message, Some(beside), communicators, out),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn send_beside(&mut self, message: &Send, communicators: &Communicators, out: &mut impl Sink) -> bool {
-        self.send_with(message, message.data, communicators, out)
     }
 
     #[inline(always)]

@@ -9,6 +9,7 @@ under_both!(
     every_tag_of_64_bits_is_carried,
     a_request_that_is_not_open_is_refused,
     only_receives_are_cancelled,
+    a_complete_request_is_released_only_if_its_end_is_wanted,
     a_released_position_is_used_again_under_a_new_name,
 );
 
@@ -90,6 +91,7 @@ fn a_request_that_is_not_open_is_refused<P: Protocol>() {
     for request in [never, done, next] {
         refused(&mut pair, Call::Cancel(request), UsageError::NoSuchRequest(request));
         assert_eq!(pair.ranks[0].release(request), Err(UsageError::NoSuchRequest(request)));
+        assert_eq!(pair.ranks[0].release_if(request, |status| Some(*status)), None);
         assert!(!pair.is_complete(0, request));
     }
     assert!(pair.is_complete(0, open));
@@ -104,6 +106,23 @@ fn only_receives_are_cancelled<P: Protocol>() {
     for request in [offered, to_self, barrier] {
         refused(&mut pair, Call::Cancel(request), UsageError::NotAReceive(request));
         assert_eq!(pair.ranks[0].release(request), Ok(None), "an incomplete request stays");
+        assert_eq!(pair.ranks[0].release_if(request, |status| Some(*status)), None, "it stays");
+    }
+}
+
+fn a_complete_request_is_released_only_if_its_end_is_wanted<P: Protocol>() {
+    let mut pair = Pair::<P>::new();
+    // On both sides of the positions that are searched one by one.
+    let requests = [0; 12].map(|_| pair.send(0, 1, 5, &[]));
+    pair.told();
+    for request in [requests[11], requests[3]] {
+        let before = pair.ranks[0].clone();
+        assert_eq!(pair.ranks[0].release_if(request, |_| None::<()>), None);
+        assert!(pair.ranks[0] == before, "it stays");
+        let status = pair.ranks[0].release_if(request, |status| Some(*status));
+        let mut released = before;
+        assert_eq!(released.release(request), Ok(status));
+        assert!(status.is_some() && pair.ranks[0] == released, "nothing else is left of it");
     }
 }
 
