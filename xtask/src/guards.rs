@@ -25,6 +25,8 @@ pub(crate) fn instructions() -> Result<StepOutcome, String> {
             "--package",
             "carrousel-epoch",
             "--package",
+            "carrousel-ofi",
+            "--package",
             "carrousel",
             "--bench",
             "progress",

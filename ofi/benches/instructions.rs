@@ -1,0 +1,106 @@
+//! Instructions of a message through the provider, which no other process disturbs. Needs valgrind and gungraun-runner, of
+//! the version of gungraun in Cargo.lock; `cargo xtask test` installs that.
+//!
+//! Each benchmark counts 1,000 messages of 8 bytes, the warm-up included, as MPICH sends and receives them: a receive that
+//! names its source, an injected message with 8 bytes of data beside its own, and a read of the queue that finds the
+//! completion; or 1,000 reads that find nothing. Both endpoints are in one thread, so neither waits. More than the limit
+//! is an error. A change that makes messages cheaper lowers the limit.
+
+#![allow(missing_docs, reason = "the macros of the benchmark generate public items")]
+#![allow(unsafe_code, reason = "a host calls by pointers")]
+
+#[path = "../tests/provider/host.rs"]
+#[allow(dead_code, reason = "the tests use all of it")]
+mod host;
+
+use carrousel_ofi::bindings as b;
+use gungraun::prelude::*;
+use gungraun::{Callgrind, EntryPoint, EventKind};
+use host::{EAGAIN, End, Hints, Opened, call};
+use std::ffi::c_void;
+use std::hint::black_box;
+
+/// The limits of the benchmarks: their counts when this was written, and one percent for other processors, on which the C
+/// library copies memory in other ways.
+const MESSAGES_MAX: u64 = 3_000_000;
+/// Of reads that find nothing.
+const READS_MAX: u64 = 400_000;
+
+const WARM_UP: u32 = 100;
+const TIMES: u32 = 1000 - WARM_UP;
+const TAG: u64 = 5;
+
+/// Two endpoints that have exchanged messages.
+struct Ends {
+    _domain: Opened,
+    sender: End,
+    receiver: End,
+    buffer: Box<[u8; 8]>,
+}
+
+/// A read of the queue, as `fi_cq_read` makes it.
+fn read(end: End) -> isize {
+    // SAFETY: zeros are a value of this structure of C.
+    let mut entry: b::fi_cq_tagged_entry = unsafe { std::mem::zeroed() };
+    black_box(call!(end.cq, ops.read((&raw mut entry).cast(), 1)))
+}
+
+/// The code that is counted: a message whose receive is there before it.
+#[inline(never)]
+fn message(ends: &mut Ends) {
+    let Ends { sender, receiver, buffer, .. } = ends;
+    let null = std::ptr::null_mut::<c_void>();
+    let room = black_box(buffer).as_mut_ptr().cast();
+    assert_eq!(call!(receiver.ep, tagged.recv(room, 8, null, 0, TAG, 0, null)), 0);
+    assert_eq!(call!(sender.ep, tagged.injectdata([7u8; 8].as_ptr().cast(), 8, 1, 0, TAG)), 0);
+    assert_eq!(read(*receiver), 1);
+}
+
+/// The code that is counted: a read that finds nothing.
+#[inline(never)]
+fn nothing(ends: &mut Ends) {
+    assert_eq!(read(ends.receiver), EAGAIN);
+}
+
+fn warm() -> Ends {
+    let mut hints = Hints::default();
+    hints.info.caps = u64::from(b::FI_TAGGED) | u64::from(b::FI_MSG) | b::FI_DIRECTED_RECV;
+    let domain = Opened::new(&hints);
+    let (sender, receiver) = domain.pair();
+    let mut ends = Ends { _domain: domain, sender, receiver, buffer: Box::default() };
+    for _ in 0..WARM_UP {
+        message(&mut ends);
+        nothing(&mut ends);
+    }
+    ends
+}
+
+/// Counts a function of this file, at most so many.
+fn counted(function: &str, max: u64) -> LibraryBenchmarkConfig {
+    let mut tool = Callgrind::default();
+    tool.entry_point(EntryPoint::Custom(format!("*::{function}"))).hard_limits([(EventKind::Ir, max)]);
+    let mut config = LibraryBenchmarkConfig::default();
+    config.tool(tool);
+    config
+}
+
+#[library_benchmark(setup = warm, config = counted("message", MESSAGES_MAX))]
+#[bench::thousand_messages()]
+fn injected(mut ends: Ends) -> Ends {
+    for _ in 0..TIMES {
+        message(&mut ends);
+    }
+    black_box(ends)
+}
+
+#[library_benchmark(setup = warm, config = counted("nothing", READS_MAX))]
+#[bench::thousand_reads()]
+fn empty(mut ends: Ends) -> Ends {
+    for _ in 0..TIMES {
+        nothing(&mut ends);
+    }
+    black_box(ends)
+}
+
+library_benchmark_group!(name = provider, benchmarks = [injected, empty]);
+main!(library_benchmark_groups = provider);
