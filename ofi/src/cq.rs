@@ -132,9 +132,8 @@ unsafe fn take(state: &mut State, at: usize, entries: *mut c_void, count: usize,
     let format = cq.format();
     let mut read = 0;
     // SAFETY: there is room for each, as the caller promises.
-    while read < count
-        && cq.take_next(|completion| unsafe { write(completion, format, entries, sources, read) })
-    {
+    let write = |completion: &Completion, at| unsafe { write(completion, format, entries, sources, at) };
+    while read < count && cq.take_next(|completion| write(completion, read)) {
         read += 1;
     }
     if read > 0 { read as isize } else { cq.why_none().code() as isize }
