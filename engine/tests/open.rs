@@ -128,7 +128,6 @@ fn a_peer_of_another_node_is_out_of_reach_and_why_is_told() {
     let there = alone.peer(&format!("{rest}:abc")).expect("it is of the same job");
     let mut got = [0; 5];
     let wanted = receive(&mut alone, &mut got, Source::Rank(there));
-    send(&mut alone, b"hello", there);
     let ended = alone.wait(wanted, WORLD.caller(), |_| ());
     let error = ended.expect_err("nobody is there").to_string();
     assert_eq!(error, "rank 1 is on another node: nobody has asked for one");

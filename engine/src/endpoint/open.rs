@@ -1,4 +1,4 @@
-//! Who the peers of an endpoint can be that are not known ahead.
+//! The peers of an endpoint that are not known ahead.
 
 /// The peers of an open endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
