@@ -1,5 +1,6 @@
 //! What the calls of a host ask of an endpoint.
 
+use super::tell::tell;
 use crate::fi::{self, Errno};
 use carrousel_engine::{BoxedError, CallContext};
 use carrousel_rank::Communicator;
@@ -158,7 +159,7 @@ pub(super) fn bytes_mut(start: *mut u8, len: usize) -> *mut [u8] {
 }
 
 #[cold]
-#[expect(clippy::boxed_local, reason = "the engine's errors are boxed")]
 pub(super) fn refused(error: BoxedError) -> Errno {
+    tell(&error);
     Errno::from(&*error)
 }

@@ -10,8 +10,9 @@ use super::pieces::Pieces;
 use super::shared::Shared;
 use super::silence::Silence;
 use super::table::Table;
+use super::tell::tell;
 use crate::fi::{self, Errno, NO_ADDRESS};
-use carrousel_engine::{BoxedError, Endpoint, Error};
+use carrousel_engine::{BoxedError, Endpoint};
 use carrousel_rank::{Failure, Handle, RankId, Source, Status};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -41,8 +42,6 @@ pub(crate) struct Ep {
     pub(super) silence: Option<Silence>,
     /// Requests that are complete, but whose memory the adapter still reads.
     late: Vec<Handle>,
-    /// Why a peer is lost, as the user was told last.
-    told: String,
     /// Ranks of peers by position in the address vector, and the reverse, as far as they were asked for.
     ranks: Vec<Option<RankId>>,
     sources: Vec<Option<u64>>,
@@ -69,7 +68,6 @@ impl Ep {
             rma: Rma::default(),
             silence: options.patience.map(Silence::new),
             late: Vec::new(),
-            told: String::new(),
             ranks: Vec::new(),
             sources: Vec::new(),
             changes: 0,
@@ -268,7 +266,7 @@ impl Ep {
         self.ops.end(request);
         let kept = self.ops.take_kept(request);
         if let Some(error) = &error {
-            self.tell(error);
+            tell(error);
         }
         let (op, status) = (&op, &status);
         match op.role {
@@ -309,20 +307,6 @@ impl Ep {
                 self.chunk_ended(buffer, completion, status.failure, error, shared);
             }
             role => self.end_one_sided((request, role, kept), status, error, avs, shared),
-        }
-    }
-
-    /// Tells the user why a peer is lost, once: libfabric's errors have no room for it, and ranks are of this endpoint alone.
-    fn tell(&mut self, error: &Error) {
-        let text = match error {
-            Error::Unreachable { why, .. } => format!("a peer on another node cannot be reached: {why}"),
-            Error::Connect { why, .. } => format!("a peer cannot be connected: {why}"),
-            Error::PeerLost { why: Some(why), .. } => format!("a peer is lost: {why}"),
-            _ => return,
-        };
-        if self.told != text {
-            eprintln!("carrousel: {text}");
-            self.told = text;
         }
     }
 

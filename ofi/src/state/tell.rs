@@ -1,0 +1,47 @@
+//! Why a peer is lost, in words: libfabric's errors have no room for that, and ranks are of one endpoint alone.
+
+use carrousel_engine::Error;
+use std::sync::{Mutex, PoisonError};
+
+/// What the user was told last.
+static TOLD: Mutex<String> = Mutex::new(String::new());
+
+/// Tells the user why a peer is lost, if it is, and he does not know it yet.
+#[cold]
+pub(super) fn tell(error: &Error) {
+    let Some(text) = text(error) else { return };
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if *told != text {
+        eprintln!("carrousel: {text}");
+        *told = text;
+    }
+}
+
+fn text(error: &Error) -> Option<String> {
+    match error {
+        Error::Unreachable { why, .. } => Some(format!("a peer on another node cannot be reached: {why}")),
+        Error::Connect { why, .. } => Some(format!("a peer cannot be connected: {why}")),
+        Error::PeerLost { why: Some(why), .. } => Some(format!("a peer is lost: {why}")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_peer_is_lost_is_told_and_nothing_else() {
+        let why = || "its node is down".to_owned();
+        let lost = Error::PeerLost { rank: 7, why: Some(why()) };
+        assert_eq!(text(&lost).as_deref(), Some("a peer is lost: its node is down"));
+        let unreachable = Error::Unreachable { rank: 7, why: why() };
+        let expected = "a peer on another node cannot be reached: its node is down";
+        assert_eq!(text(&unreachable).as_deref(), Some(expected));
+        assert_eq!(text(&Error::PeerLost { rank: 7, why: None }), None);
+        assert_eq!(text(&Error::Truncated { sent: 2, room: 1 }), None);
+        tell(&lost);
+        tell(&unreachable);
+        assert_eq!(*TOLD.lock().unwrap_or_else(PoisonError::into_inner), expected);
+    }
+}
