@@ -74,6 +74,9 @@ const COMMAND_TESTS: Built = Built { package: "carrousel-cli", kind: Kind::Test,
 /// The provider by which other MPI libraries run on this one.
 const PROVIDER: Built = Built { package: "carrousel-ofi", kind: Kind::Library, name: "carrousel_ofi" };
 
+/// Uses of the provider by a host.
+const PROVIDER_TESTS: Built = Built { package: "carrousel-ofi", kind: Kind::Test, name: "provider" };
+
 /// Short ones first.
 const CASES: &[GuestCase] = &[
     GuestCase {
@@ -342,6 +345,15 @@ const CASES: &[GuestCase] = &[
             "after 200 steps on 4 ranks the middle has 100.000000 degrees",
             "148933 primes below 2000000",
         ],
+        ..CASE
+    },
+    GuestCase {
+        name: "one-sided operations of the provider go over verbs",
+        built: &[PROVIDER_TESTS],
+        timeout_s: 120,
+        // Every endpoint takes the others for those of other nodes.
+        command: "CARROUSEL_VERBS=always provider --test-threads 1 rma atomics untagged a_stranger",
+        says: &["test result: ok. 15 passed"],
         ..CASE
     },
     GuestCase {
