@@ -1,17 +1,13 @@
 //! Resolves the addresses of peers when they are first needed, and connects to them.
 
 use super::first_error::FirstErrors;
-use super::names::Names;
+use super::names::{LookUp, Names};
 use super::transports::Transports;
 use crate::Error;
 use crate::backends::shm::{self, ConnectError};
 use carrousel_rank::RankId;
 use carrousel_transport::NetworkOut;
 use std::fmt;
-
-/// Looks up the address that a rank has published: the one for its node and, after a space, the one for other nodes, if
-/// it has one.
-pub type LookUp = Box<dyn FnMut(RankId) -> Result<String, Error> + Send>;
 
 /// Resolves the addresses of peers.
 pub(super) struct AddressResolver {

@@ -42,11 +42,11 @@ pub use self::usage::LeftBehind;
 pub use self::wait_strategy::WaitStrategy;
 
 use self::address_resolver::AddressResolver;
-pub use self::address_resolver::LookUp;
 use self::clock::Clock;
 use self::communicators::Communicators;
 use self::driver::Driver;
 use self::first_error::FirstErrors;
+pub use self::names::LookUp;
 use self::names::Names;
 use self::pending::{Known, Pending, What};
 use self::reductions::Reductions;

@@ -1,12 +1,15 @@
 //! Ranks of peers that are not known ahead: each process numbers those that it has met, in the order in which it did.
 
-use super::address_resolver::LookUp;
 use crate::Error;
 use crate::backends::shm;
 use carrousel_rank::RankId;
 use carrousel_transport::Name;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Looks up the address that a rank has published: the one for its node and, after a space, the one for other nodes, if
+/// it has one.
+pub type LookUp = Box<dyn FnMut(RankId) -> Result<String, Error> + Send>;
 
 /// The peers of an endpoint of its own, by address. Clones are of the same.
 #[derive(Clone, Debug)]
