@@ -8,10 +8,11 @@ use super::frames::{GET_REQUEST, GetRequest, INTRODUCTION, Transfer};
 use super::helpfulness::Helpfulness;
 use super::local_ranks::LocalRanks;
 use super::memory::Budget;
-use super::peer::{FragmentedOp, FragmentedSend, Peer, PeerRing, PendingRead, PendingSend};
+use super::peer::{FragmentedOp, FragmentedSend, Peer, PeerRing, PendingRead, PendingSend, says_finished};
 use super::pending_atomics::PendingAtomics;
 use super::process::{self, Identity, Process};
 use crate::doorbell;
+use crate::segment::Word;
 use crate::sync::Ordering;
 use crate::{Layout, Producer, PushError, Segment, SegmentError};
 use carrousel_system::{SYSTEM, System};
@@ -39,6 +40,9 @@ pub struct Out {
     /// By local rank, the processes that are probed one at a time: those of watched peers, and of connected peers that
     /// have no pidfd.
     probed: BTreeMap<usize, Identity>,
+    /// By local rank, the words of watched peers that say whether they have finished: those of segments that could be
+    /// opened.
+    watched: BTreeMap<usize, Word>,
     /// The local rank that was probed last.
     last_probed: usize,
     /// The layout of this process's segment, which peers' segments need to have, too.
@@ -74,6 +78,7 @@ impl Out {
             peers: (0..count).map(|_| None).collect(),
             lost: vec![false; count],
             probed: BTreeMap::new(),
+            watched: BTreeMap::new(),
             last_probed: 0,
             layout,
             budget,
@@ -145,6 +150,7 @@ impl Out {
             self.probed.insert(local_rank, identity);
         }
         let (pending, reads) = (VecDeque::new(), VecDeque::new());
+        self.watched.remove(&local_rank);
         // The segment's descriptor is not needed any more; many peers would keep many of them.
         let finished = segment.finished();
         let atomics = PendingAtomics::default();
@@ -166,7 +172,7 @@ impl Out {
     /// Lets [`Node::check`](super::Node::check) notice the end of the peer that has published `address`, without
     /// a connection, which would take memory. Does nothing when it is connected, watched, or lost.
     ///
-    /// Whether such a peer had finished cannot be seen any more when it has ended: it counts as lost.
+    /// Whether it has finished is seen if its segment can be opened now: one that has ended already counts as lost.
     ///
     /// # Errors
     /// When the number is that of another process here, whose end would mean nothing.
@@ -175,8 +181,11 @@ impl Out {
         if !self.is_watched(rank) {
             let identity = self.identity(rank, address)?;
             match open_peer(rank, identity, address) {
+                Ok((_, segment)) => {
+                    self.watched.insert(local_rank, segment.finished());
+                }
                 // The messages that it had sent are taken before its end is reported.
-                Ok(_) | Err(ConnectError::ProcessEnded(_)) => {}
+                Err(ConnectError::ProcessEnded(_)) => {}
                 Err(error) if error.is_shortage() => {}
                 Err(error) => return Err(error),
             }
@@ -277,6 +286,7 @@ impl Out {
             Some(peer) if peer.has_finished() && !peer.has_outstanding() => {
                 self.pending -= peer.drop_pending()
             }
+            None if self.watched.get(&local_rank).is_some_and(says_finished) => {}
             _ => self.lose(local_rank),
         }
     }
@@ -306,6 +316,7 @@ impl Out {
         }
         self.to_report.push_back(local_rank);
         self.probed.remove(&local_rank);
+        self.watched.remove(&local_rank);
         if let Some(peer) = self.peers[local_rank].take() {
             self.pending -= peer.pending.len();
             for pending in peer.pending {

@@ -14,6 +14,11 @@ use rustix::process::Pid;
 use std::collections::VecDeque;
 use zerocopy::IntoBytes;
 
+/// Whether this word of a segment's header says that its owner has sent all of its messages.
+pub(super) fn says_finished(word: &Word) -> bool {
+    word.load(Ordering::Acquire) == 1
+}
+
 /// A send that waits for room in a ring.
 #[derive(Debug)]
 pub(super) enum PendingSend {
@@ -163,7 +168,7 @@ impl Peer {
 
     /// Whether it has said that it has sent all of its messages.
     pub(super) fn has_finished(&self) -> bool {
-        self.finished.load(Ordering::Acquire) == 1
+        says_finished(&self.finished)
     }
 
     /// Drops the sends that wait for room, and returns their number.

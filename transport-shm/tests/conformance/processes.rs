@@ -251,10 +251,15 @@ impl Handler<Out> for ArrivalLog {
 
 /// A node that is connected to a peer which has finished and ended.
 fn beside_one_that_has_finished() -> (Node, ArrivalLog) {
+    beside_one_that_finishes(|out, address| out.connect(RankId(1), address).expect("it is there"))
+}
+
+/// A node that meets a peer so, which then finishes and ends.
+fn beside_one_that_finishes(meet: impl FnOnce(&mut Out, &Address)) -> (Node, ArrivalLog) {
     let mut peer = ChildRank::start(FINISH);
     let address = peer.hear().parse().expect("an address");
     let mut node = Node::new(RankId(0), &[RankId(0), RankId(1)], FULL).expect("there is memory");
-    node.out().connect(RankId(1), &address).expect("it is there");
+    meet(node.out(), &address);
     peer.tell("end");
     assert!(peer.child.wait().expect("it is a child").success());
     (node, ArrivalLog::default())
@@ -281,6 +286,18 @@ fn packets_to_a_peer_that_has_finished_are_dropped() {
         assert!(!node.out().is_waiting());
     }
     assert_eq!(recorder.0, [], "that it has ended is no loss");
+}
+
+#[test]
+fn a_watched_peer_that_has_finished_is_not_lost() {
+    let watch = |out: &mut Out, address: &Address| out.watch(RankId(1), address).expect("it is there");
+    let (mut node, mut recorder) = beside_one_that_finishes(watch);
+    settle(&mut node, &mut recorder);
+    assert_eq!(recorder.0, []);
+    assert!(
+        node.out().is_watched(RankId(1)),
+        "otherwise it would be watched again, and then counted as lost"
+    );
 }
 
 #[test]
