@@ -365,6 +365,14 @@ impl Endpoint {
         Ok((communicator, self.communicators.take(communicator, members.clone())))
     }
 
+    /// Makes a communicator one of strangers: a receive from any source is for whoever sends next, so that no peer's loss
+    /// fails it. In others it might have waited for that peer only.
+    pub fn welcome_strangers(&mut self, communicator: Communicator) -> Result<(), BoxedError> {
+        let own = Members::new(&[self.driver.resources.me], self.ranks)?;
+        self.driver.define(communicator, &own, &mut Transports::of(&mut self.node, &mut self.net))?;
+        Ok(())
+    }
+
     /// The ranks of this node.
     pub fn neighbours(&self) -> &[RankId] {
         &self.neighbours

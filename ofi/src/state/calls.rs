@@ -20,7 +20,10 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The context of the engine's calls.
+    /// The queues of messages: their receives from anybody outlast the loss of a peer.
+    pub(super) const QUEUES: [Self; 2] = [Self::Tagged, Self::Message];
+
+    /// The context of the engine's calls. None is that of all ranks, of which each might be waited for.
     #[inline]
     pub(super) fn call(self) -> &'static CallContext {
         const fn context(number: u16) -> CallContext {
@@ -29,7 +32,7 @@ impl Operation {
                 None => unreachable!(),
             }
         }
-        static CONTEXTS: [CallContext; 4] = [context(0), context(1), context(2), context(3)];
+        static CONTEXTS: [CallContext; 4] = [context(1), context(2), context(3), context(4)];
         &CONTEXTS[self as usize]
     }
 

@@ -2,7 +2,7 @@
 
 use super::av::{Av, bytes};
 use super::buffers::Untagged;
-use super::calls::{Binding, Counted, EpOptions, Operation};
+use super::calls::{Binding, Counted, EpOptions, Operation, refused};
 use super::cq::{Completion, Failed};
 use super::ops::{Op, Ops, Role};
 use super::pending::Rma;
@@ -99,6 +99,9 @@ impl Ep {
         // Without a queue or a counter nobody would learn that an operation has ended.
         if self.transmit.cq.is_none() && self.receive.cq.is_none() && self.cntrs.iter().all(Option::is_none) {
             return Err(Errno::NO_QUEUE);
+        }
+        for queue in Operation::QUEUES {
+            self.engine.welcome_strangers(queue.call().communicator).map_err(refused)?;
         }
         self.enabled = true;
         if self.options.caps & (fi::RMA | fi::ATOMIC) != 0 {
