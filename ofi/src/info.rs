@@ -219,15 +219,17 @@ pub(crate) unsafe extern "C" fn getinfo(
     asked: u32,
     node: *const c_char,
     service: *const c_char,
-    _flags: u64,
+    flags: u64,
     hints: *const b::fi_info,
     info: *mut *mut b::fi_info,
 ) -> i32 {
     if asked < VERSION_MIN {
         return Errno::NOT_SUPPORTED.code();
     }
-    // Names of hosts are not addresses of hosts of endpoints.
-    if !node.is_null() || !service.is_null() {
+    // Names of hosts are not addresses of endpoints. A service by itself may be the endpoint's own (`FI_SOURCE`): then it is
+    // a port, and the address that the endpoint gets has none.
+    let is_own_port = node.is_null() && flags & fi::SOURCE != 0;
+    if !node.is_null() || !service.is_null() && !is_own_port {
         return Errno::NO_DATA.code();
     }
     let settings = match crate::settings::read() {

@@ -96,11 +96,17 @@ fn what_there_is_not_is_refused() {
 fn names_of_hosts_and_old_versions_are_refused() {
     let hints = Hints::default();
     assert_eq!(hints.getinfo(1 << 16).err(), Some(-(b::FI_ENOSYS as i32)));
-    let (mut info, null) = (std::ptr::null_mut(), std::ptr::null());
-    // SAFETY: the structures are there.
-    let result = unsafe {
-        let getinfo = (*carrousel_ofi::fi_prov_ini()).getinfo.expect("a provider has it");
-        getinfo(VERSION, c"localhost".as_ptr(), null, 0, &*hints.info, &mut info)
+    let null = std::ptr::null();
+    let ask = |node, service, flags| {
+        let mut info = std::ptr::null_mut();
+        // SAFETY: the structures are there.
+        unsafe {
+            let getinfo = (*carrousel_ofi::fi_prov_ini()).getinfo.expect("a provider has it");
+            getinfo(VERSION, node, service, flags, &*hints.info, &mut info)
+        }
     };
-    assert_eq!(result, NO_DATA);
+    let (node, port) = (c"localhost".as_ptr(), c"9228".as_ptr());
+    let refused = [ask(node, null, 0), ask(node, port, b::FI_SOURCE), ask(null, port, 0)];
+    assert_eq!(refused, [NO_DATA; 3]);
+    assert_eq!(ask(null, port, b::FI_SOURCE), 0, "a port of its own, which no address needs");
 }
