@@ -210,7 +210,7 @@ fn every_report_on_a_run_is_as_its_schema_says() {
 fn trace(place: &Place, tag: u32, sends: &str) {
     let head = |rank: u32| {
         json!({
-            "carrousel_trace": 4, "rank": rank, "ranks": 2, "command": ["./pair"],
+            "carrousel_trace": 5, "rank": rank, "ranks": 2, "command": ["./pair"],
             "options": {
                 "eager_threshold": 16384, "eager_window": 4_194_304, "speculation": "adaptive", "transfer": "read",
                 "rtr_limit": 64, "credit_every": 64

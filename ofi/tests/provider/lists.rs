@@ -14,7 +14,7 @@ fn parts(bytes: &mut [u8]) -> Vec<b::iovec> {
     let (first, rest) = bytes.split_at_mut(bytes.len() / 7);
     let (second, third) = rest.split_at_mut(13);
     let iovec = |part: &mut [u8]| b::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() };
-    [first, &mut [], second, third].map(|part| iovec(part)).into()
+    [first, &mut [], second, third].map(iovec).into()
 }
 
 /// Bytes of which no two parts look alike.

@@ -56,9 +56,10 @@ fn plain(tag: TagSelector) -> String {
 impl Numbers {
     /// A peer.
     pub(super) fn peer(&self, peer: RankId) -> String {
-        match self.of(peer) {
-            Some(rank) => RankId(rank.into()).to_string(),
-            None => format!("its peer {}, of which nothing is known,", peer.0),
+        match (self.of(peer), self.endpoint()) {
+            (Some(rank), _) => RankId(rank.into()).to_string(),
+            (None, None) => peer.to_string(),
+            (None, Some(_)) => format!("its unknown peer {}", peer.0),
         }
     }
 
