@@ -62,7 +62,7 @@ fn named(here: &Endpoint, there: &Endpoint) -> RankId {
 fn finish(endpoints: &mut [&mut Endpoint], request: Handle) -> Result<Status, Error> {
     let began = Instant::now();
     loop {
-        endpoints.iter_mut().for_each(|endpoint| endpoint.progress());
+        endpoints.iter_mut().for_each(|endpoint| _ = endpoint.progress());
         if let Some(ended) = endpoints[0].finish(request, |status| *status) {
             return ended.map_err(Error::from);
         }

@@ -7,7 +7,6 @@ use crate::fi::{self, Errno, Returned};
 use crate::object::Object;
 use crate::parts::Part;
 use crate::state::{Av, Ep, Incoming, Outgoing, Pieces, Shared, State, Table};
-use std::ffi::c_void;
 
 /// An endpoint that a host holds.
 pub(crate) type EpObject = Object<b::fid_ep, Part>;
