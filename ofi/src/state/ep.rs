@@ -258,7 +258,7 @@ impl Ep {
         }
     }
 
-    /// Ends a request that is not a receive, or has failed.
+    /// Ends a request that is not a receive, has failed, or is recorded.
     #[inline(never)]
     fn end_otherwise(&mut self, request: Handle, avs: &Table<Av>, shared: &mut Shared) {
         let Some(op) = self.ops.get(request).copied() else { return };
@@ -289,7 +289,8 @@ impl Ep {
                     self.report(self.transmit, completion, shared);
                 }
             }
-            Role::Scattered => {
+            // Well, too, if the endpoint is traced: a release is recorded.
+            Role::Receive | Role::Scattered => {
                 Self::scatter_received(kept, status);
                 let completion = self.received(op, status, avs);
                 if status.failure.is_some() {
@@ -300,10 +301,6 @@ impl Ep {
                 if op.reports {
                     self.report(self.receive, completion, shared);
                 }
-            }
-            Role::Receive => {
-                let completion = self.received(op, status, avs);
-                self.fail(self.receive, Counted::Recv, failed(completion, status, error), shared);
             }
             Role::Chunk(buffer) => {
                 let completion = self.received(op, status, avs);

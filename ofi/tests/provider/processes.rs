@@ -155,6 +155,7 @@ fn a_peer_that_dies_is_an_error_in_bounded_time() {
     assert_eq!((two.trecv(&mut got, 0, (5, 0), 3), one.tsend(b"whatever", 0, 5, 4)), (0, 0));
     assert_eq!((two.wait(&[one]).context, one.wait(&[two]).context), (3, 4));
     assert_eq!((two.tsend(b"whatever", 0, 6, 6), one.wait(&[two]).context), (0, 5), "from anybody else");
+    assert_eq!(two.wait(&[one]).context, 6);
     one_sided_operations_go_on(&domain, one, two);
     // Operations on the peer that is gone fail.
     let null = std::ptr::null_mut();

@@ -2,7 +2,7 @@
 
 use super::numbers::{Addresses, Numbers};
 use super::report::Departure;
-use super::tell;
+use super::tell::{self, TAGGED};
 use super::usage::{CallSite, Usage};
 use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
 use carrousel_rank::{
@@ -205,7 +205,7 @@ impl Player {
         // Of an endpoint, only the messages with tags are surely the application's: the others are those of the library
         // that uses it.
         let is_asked_for = |context: Context| match self.numbers.endpoint() {
-            Some(_) => context == Communicator::WORLD.messages(),
+            Some(_) => Communicator::new(TAGGED).is_some_and(|tagged| context == tagged.messages()),
             None => !context.is_collective(),
         };
         arrived.chain(on_the_way).filter(|(_, envelope, _)| is_asked_for(envelope.context)).collect()

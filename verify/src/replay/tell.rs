@@ -8,6 +8,9 @@ use carrousel_rank::{
 };
 use carrousel_trace::tag_text;
 
+/// The communicator of an endpoint that has the messages with tags.
+pub(super) const TAGGED: u16 = 1;
+
 fn bytes(len: u64) -> String {
     if len == 1 { "1 byte".to_owned() } else { format!("{len} bytes") }
 }
@@ -67,7 +70,7 @@ impl Numbers {
     pub(super) fn selector(&self, tag: TagSelector, communicator: u16) -> String {
         match self.endpoint() {
             // The others have the endpoint's own tags.
-            Some(endpoint) if communicator == 0 => tag_text(endpoint.library, tag),
+            Some(endpoint) if communicator == TAGGED => tag_text(endpoint.library, tag),
             _ => plain(tag),
         }
     }

@@ -11,13 +11,13 @@ const HEAD: &str = r#"{"carrousel_trace":5,"rank":0,"ranks":1024,"endpoint":{"ad
 const TAG: u64 = 3 << 34 | 7;
 const SENDS: &str = r#"
 {"peer":{"rank":4,"address":"TO"}}
-{"call":{"call":{"send":{"to":4,"tag":TAG,"communicator":0,"len":8,"memory":{"address":0,"key":0},"synchronous":false}},"answer":{"request":{"index":0,"generation":0}}}}
+{"call":{"call":{"send":{"to":4,"tag":TAG,"communicator":1,"len":8,"memory":{"address":0,"key":0},"synchronous":false}},"answer":{"request":{"index":0,"generation":0}}}}
 {"release":{"request":{"index":0,"generation":0},"status":{"len":8}}}
 {"end":"finalized"}"#;
 const RECEIVES: &str = r#"
-{"call":{"call":{"receive":{"from":"any","tag":{"tag":TAG},"communicator":0,"len":8,"memory":{"address":0,"key":0}}},"answer":{"request":{"index":0,"generation":0}}}}
+{"call":{"call":{"receive":{"from":"any","tag":{"tag":TAG},"communicator":1,"len":8,"memory":{"address":0,"key":0}}},"answer":{"request":{"index":0,"generation":0}}}}
 {"peer":{"rank":1,"address":"FROM"}}
-{"event":{"packet":{"from":1,"context":0,"packet":{"eager":{"tag":TAG,"len":8}}}}}
+{"event":{"packet":{"from":1,"context":2,"packet":{"eager":{"tag":TAG,"len":8}}}}}
 {"release":{"request":{"index":0,"generation":0},"status":{"message":[1,TAG],"len":8}}}
 {"end":"finalized"}"#;
 const ENDS: &str = "\n{\"end\":\"finalized\"}";
@@ -71,7 +71,7 @@ fn a_message_that_was_not_received_is_told_in_words_of_the_library() {
     let told = "rank 0 has not received a message of 8 bytes with tag 7 of context 3, which rank 1 has sent";
     assert_eq!(misuse.to_string(), told);
     // Without a tag it may be the library's.
-    let untagged = SENDS.replace("TO", "zero").replace("\"communicator\":0", "\"communicator\":1");
+    let untagged = SENDS.replace("TO", "zero").replace("\"communicator\":1", "\"communicator\":2");
     assert_eq!(pair(&untagged, ENDS).misuses, []);
 }
 
