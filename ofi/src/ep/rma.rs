@@ -1,7 +1,7 @@
 //! Reads and writes of peers' memory (fi_rma(3)).
 //!
 //! libfabric has three forms of each call: of one buffer, of a list of them, and of a structure with flags. All are an
-//! [`Access`] to a [`Place`] with [`Pieces`], and differ in what they say besides.
+//! [`Access`] to a [`Place`] with [`Pieces`], and differ in what else they say.
 
 use super::start::{TRANSMIT_FLAGS, pieces, start};
 use crate::bindings as b;
@@ -22,7 +22,7 @@ pub(super) static OPS: b::fi_ops_rma = b::fi_ops_rma {
     injectdata: Some(injectdata),
 };
 
-/// What a call says besides the access, the place and the buffers.
+/// What a call says, apart from the access, the place and the buffers.
 #[derive(Clone, Copy)]
 struct Said {
     context: *mut c_void,

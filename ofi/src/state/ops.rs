@@ -153,7 +153,7 @@ impl Ops {
         [self.begun, self.ended]
     }
 
-    /// Those that have not ended, by position.
+    /// The operations that have not ended, by position.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Handle, &Op)> {
         let of = |(index, op): (u32, _)| {
             let op: &Op = op;

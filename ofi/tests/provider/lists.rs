@@ -57,7 +57,7 @@ fn messages_are_gathered_and_scattered() {
         contexts.sort_unstable();
         assert_eq!(contexts, [3, 4]);
     }
-    // One that is too short gets what fits.
+    // A list that is too short gets what fits.
     let (mut sent, mut got) = (sample(100), vec![0; 90]);
     assert_eq!((trecvv(&two, &mut got, 1), tsendv(&one, &mut sent, 2)), (0, 0));
     let Failure { context, error, overflow, .. } = two.wait_error(&[one]);

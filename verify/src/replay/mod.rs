@@ -102,7 +102,7 @@ impl Replay {
         }
     }
 
-    /// Who the ranks are, in a trace of endpoints.
+    /// The ranks by name, in a trace of endpoints.
     fn endpoints(&self) -> Vec<EndpointName> {
         let strangers = self.addresses.strangers();
         let first = self.players.len() - strangers.len();

@@ -24,7 +24,7 @@ pub struct ReplayReport {
     pub command: Vec<String>,
     /// How many ranks the job had.
     pub ranks: u32,
-    /// Who the ranks are, if they are endpoints inside another MPI library.
+    /// The ranks by name, if they are endpoints inside another MPI library.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub endpoints: Vec<EndpointName>,
     /// Calls that the model allows, communicators that were defined included.

@@ -31,7 +31,7 @@ pub(super) enum Judge {
     /// The tests of libfabric, whose sources are in this directory.
     Fabtests(PathBuf),
     /// A program of Debian's.
-    Program(&'static programs::Program),
+    Program(&'static programs::JudgeProgram),
     /// A program of ScaLAPACK's tests.
     Scalapack(&'static str),
 }

@@ -51,18 +51,18 @@ pub(super) fn tests(host: MpiHost, ours: Over<'_>, directory: &str) -> Result<Co
     let list = tests.join(directory).join("testlist");
     let list = fs::read_to_string(&list).map_err(|error| format!("{}: {error}", list.display()))?;
     let lines: Vec<&str> = lines(&list).collect();
-    let mut tally = Tally::default();
+    let mut tally = DirectoryResults::default();
     for (at, line) in lines.iter().enumerate() {
         let run = |over| run(&tests, host, over, directory, line);
         match run(ours)? {
-            End::Passed => tally.passed += 1,
-            End::Skipped => tally.skipped += 1,
-            End::Failed(why) => {
+            TestEnd::Passed => tally.passed += 1,
+            TestEnd::Skipped => tally.skipped += 1,
+            TestEnd::Failed(why) => {
                 note(&format!("{} of {}: {line}: {why}", at + 1, lines.len()));
                 // By the same libfabric first: what is wrong there, too, is not the provider's.
                 let mut same = None;
                 for over in [Over::Provider("tcp"), Over::Default] {
-                    if same.is_none() && matches!(run(over)?, End::Failed(_)) {
+                    if same.is_none() && matches!(run(over)?, TestEnd::Failed(_)) {
                         same = Some(over.name());
                     }
                 }
@@ -75,14 +75,14 @@ pub(super) fn tests(host: MpiHost, ours: Over<'_>, directory: &str) -> Result<Co
 
 /// How a test ends.
 #[derive(Debug, PartialEq, Eq)]
-enum End {
+enum TestEnd {
     Passed,
     Skipped,
     /// And what it says.
     Failed(String),
 }
 
-impl End {
+impl TestEnd {
     /// From the Test Anything Protocol, which the script writes: a line for the only test, and what a failed one prints.
     fn of(tap: &str) -> Self {
         let is = |start: &str| tap.lines().any(|line| line.starts_with(start));
@@ -112,13 +112,13 @@ struct FailedTest {
 
 /// The results of a directory.
 #[derive(Debug, Default)]
-struct Tally {
+struct DirectoryResults {
     passed: u32,
     skipped: u32,
     failed: Vec<FailedTest>,
 }
 
-impl Tally {
+impl DirectoryResults {
     fn compared(&self) -> Compared {
         let run = self.passed as usize + self.failed.len();
         let mut ours = format!("{run} run, {} failed", self.failed.len());
@@ -149,7 +149,7 @@ fn lines(list: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Runs a line of a list.
-fn run(tests: &Path, host: MpiHost, over: Over<'_>, directory: &str, line: &str) -> Result<End, String> {
+fn run(tests: &Path, host: MpiHost, over: Over<'_>, directory: &str, line: &str) -> Result<TestEnd, String> {
     let place = tempfile::tempdir().map_err(|error| format!("no directory can be made: {error}"))?;
     let (list, tap) = (place.path().join("testlist"), place.path().join("tap"));
     fs::write(&list, format!("{line}\n")).map_err(|error| format!("{}: {error}", list.display()))?;
@@ -159,10 +159,10 @@ fn run(tests: &Path, host: MpiHost, over: Over<'_>, directory: &str, line: &str)
     script.arg("-srcdir=.").arg(format!("-tests={}", list.display()));
     script.arg(format!("-mpiexec={}", host.launcher().display())).arg(format!("-tapfile={}", tap.display()));
     if let Err(message) = end_of(script, LIMIT) {
-        return Ok(End::Failed(message));
+        return Ok(TestEnd::Failed(message));
     }
     let told = fs::read(&tap).map_err(|error| format!("{}: {error}", tap.display()))?;
-    Ok(End::of(&String::from_utf8_lossy(&told)))
+    Ok(TestEnd::of(&String::from_utf8_lossy(&told)))
 }
 
 /// Fetches and configures the tests, if they are not there, and compiles a directory. Says where they are.
@@ -240,18 +240,18 @@ mod tests {
     #[test]
     fn ends_are_read_from_the_script_s_file() {
         let head = "TAP version 13\n# date\n";
-        assert_eq!(End::of(&format!("{head}ok  - ./a 2 # time=0.1\n1..1\n")), End::Passed);
-        assert_eq!(End::of(&format!("{head}ok 1 - ./a 2  # SKIP non-strict test\n")), End::Skipped);
+        assert_eq!(TestEnd::of(&format!("{head}ok  - ./a 2 # time=0.1\n1..1\n")), TestEnd::Passed);
+        assert_eq!(TestEnd::of(&format!("{head}ok 1 - ./a 2  # SKIP non-strict test\n")), TestEnd::Skipped);
         let failed =
             format!("{head}not ok  - ./a 2\n## Test output (expected 'No Errors'):\n## Fatal\n## cause\n");
-        assert_eq!(End::of(&failed), End::Failed("cause".to_owned()));
-        assert!(matches!(End::of(head), End::Failed(_)));
+        assert_eq!(TestEnd::of(&failed), TestEnd::Failed("cause".to_owned()));
+        assert!(matches!(TestEnd::of(head), TestEnd::Failed(_)));
     }
 
     #[test]
     fn what_fails_without_the_provider_too_is_not_its_fault() {
         let test = |also_over| FailedTest { line: "a 2".to_owned(), why: "cause".to_owned(), also_over };
-        let mut tally = Tally { passed: 3, skipped: 1, failed: vec![test(Some("tcp"))] };
+        let mut tally = DirectoryResults { passed: 3, skipped: 1, failed: vec![test(Some("tcp"))] };
         let compared = tally.compared();
         assert_eq!(compared.ours, "4 run, 1 failed, 1 skipped");
         assert_eq!(
@@ -262,6 +262,6 @@ mod tests {
         let compared = tally.compared();
         assert_eq!(compared.ours, "5 run, 2 failed, 1 skipped: a 2 (cause)");
         assert_eq!(compared.verdict, Comparison::Failed);
-        assert_eq!(Tally::default().compared().verdict, Comparison::Failed);
+        assert_eq!(DirectoryResults::default().compared().verdict, Comparison::Failed);
     }
 }

@@ -13,7 +13,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 /// A program, and what of its output is judged.
 #[derive(Debug)]
-pub(in crate::others) struct Program {
+pub(in crate::others) struct JudgeProgram {
     pub(super) name: &'static str,
     /// Programs and files, and Debian's packages that have them.
     pub(super) needs: &'static [(&'static str, &'static str)],
@@ -24,22 +24,22 @@ pub(in crate::others) struct Program {
     /// Writes its input there.
     prepare: fn(&Path, u32) -> Result<(), String>,
     /// What it has computed.
-    read: fn(&Printed, &Path) -> Result<Told, String>,
+    read: fn(&Printed, &Path) -> Result<ProgramResult, String>,
     /// By how much numbers may differ between two runs, as a part of the greater.
     tolerance: f64,
 }
 
 /// What a run has computed.
 #[derive(Debug, PartialEq)]
-struct Told {
+struct ProgramResult {
     /// In words.
     text: String,
     /// What is compared with the reference.
     numbers: Vec<f64>,
 }
 
-pub(super) const PROGRAMS: [Program; 5] = [
-    Program {
+pub(super) const PROGRAMS: [JudgeProgram; 5] = [
+    JudgeProgram {
         name: "hpcc",
         needs: &[("hpcc", "hpcc")],
         ranks: None,
@@ -48,7 +48,7 @@ pub(super) const PROGRAMS: [Program; 5] = [
         read: hpcc_output,
         tolerance: 0.0,
     },
-    Program {
+    JudgeProgram {
         name: "netpipe",
         needs: &[("NPopenmpi", "netpipe-openmpi")],
         ranks: Some(2),
@@ -58,7 +58,7 @@ pub(super) const PROGRAMS: [Program; 5] = [
         read: netpipe_output,
         tolerance: 0.0,
     },
-    Program {
+    JudgeProgram {
         name: "mumps",
         needs: &[("/usr/lib/mumps/dsimpletest", "mumps-test")],
         ranks: None,
@@ -67,7 +67,7 @@ pub(super) const PROGRAMS: [Program; 5] = [
         read: mumps_output,
         tolerance: 1e-9,
     },
-    Program {
+    JudgeProgram {
         name: "lammps",
         needs: &[("lmp", "lammps")],
         ranks: None,
@@ -77,7 +77,7 @@ pub(super) const PROGRAMS: [Program; 5] = [
         // It prints eight digits.
         tolerance: 1e-6,
     },
-    Program {
+    JudgeProgram {
         name: "gromacs",
         needs: &[("gmx_mpi", "gromacs"), ("gmx", "gromacs")],
         ranks: None,
@@ -89,7 +89,7 @@ pub(super) const PROGRAMS: [Program; 5] = [
     },
 ];
 
-impl Program {
+impl JudgeProgram {
     /// Runs it over the provider, and as the host chooses.
     pub(super) fn compare(&self, host: MpiHost, ranks: u32, ours: Over<'_>) -> Result<Compared, String> {
         let own = self.run(host, ranks, ours);
@@ -99,11 +99,12 @@ impl Program {
             (Ok(_) | Err(_), Ok(_)) | (Ok(_), Err(_)) => Comparison::Failed,
             (Err(_), Err(_)) => Comparison::Missed,
         };
-        let text = |told: Result<Told, String>| told.map_or_else(|message| message, |told| told.text);
+        let text =
+            |told: Result<ProgramResult, String>| told.map_or_else(|message| message, |told| told.text);
         Ok(Compared { of: String::new(), ours: text(own), reference: text(theirs), verdict })
     }
 
-    fn run(&self, host: MpiHost, ranks: u32, over: Over<'_>) -> Result<Told, String> {
+    fn run(&self, host: MpiHost, ranks: u32, over: Over<'_>) -> Result<ProgramResult, String> {
         let place = tempfile::tempdir().map_err(|error| format!("no directory can be made: {error}"))?;
         (self.prepare)(place.path(), ranks)?;
         let mut job = host.job(over, ranks);
@@ -119,7 +120,7 @@ impl Program {
     }
 
     /// Whether what two runs have computed is the same.
-    fn agree(&self, own: &Told, theirs: &Told) -> bool {
+    fn agree(&self, own: &ProgramResult, theirs: &ProgramResult) -> bool {
         let near = |(a, b): (&f64, &f64)| (a - b).abs() <= self.tolerance * a.abs().max(b.abs());
         own.numbers.len() == theirs.numbers.len()
             && !own.numbers.is_empty()
@@ -158,16 +159,16 @@ fn grid(ranks: u32) -> (u32, u32) {
     (rows, ranks / rows)
 }
 
-fn hpcc_output(_: &Printed, place: &Path) -> Result<Told, String> {
+fn hpcc_output(_: &Printed, place: &Path) -> Result<ProgramResult, String> {
     let told = read(&place.join("hpccoutf.txt"))?;
     if !told.lines().any(|line| line.trim() == "Success=1") {
         return Err("no Success=1 in hpccoutf.txt".to_owned());
     }
-    Ok(Told { text: "Success=1".to_owned(), numbers: vec![1.0] })
+    Ok(ProgramResult { text: "Success=1".to_owned(), numbers: vec![1.0] })
 }
 
 /// It measures what it then checks, so that two runs may check different numbers of sizes.
-fn netpipe_output(printed: &Printed, _: &Path) -> Result<Told, String> {
+fn netpipe_output(printed: &Printed, _: &Path) -> Result<ProgramResult, String> {
     // Rank 0 tells of it, on stderr.
     let lines = printed.stderr.lines().chain(printed.stdout.lines());
     let (passed, others): (Vec<&str>, Vec<&str>) = lines
@@ -176,18 +177,18 @@ fn netpipe_output(printed: &Printed, _: &Path) -> Result<Told, String> {
     match others.first() {
         Some(line) => Err(format!("{} sizes are intact, but: {line}", passed.len())),
         None if passed.is_empty() => Err("it has checked nothing".to_owned()),
-        None => Ok(Told { text: format!("{} sizes are intact", passed.len()), numbers: vec![1.0] }),
+        None => Ok(ProgramResult { text: format!("{} sizes are intact", passed.len()), numbers: vec![1.0] }),
     }
 }
 
-fn mumps_output(printed: &Printed, _: &Path) -> Result<Told, String> {
+fn mumps_output(printed: &Printed, _: &Path) -> Result<ProgramResult, String> {
     let solution = printed.stdout.lines().find_map(|line| line.trim().strip_prefix("Solution is"));
     let numbers = numbers(solution.ok_or("it prints no solution")?);
     let right = [1.0, 2.0, 3.0, 4.0, 5.0];
     if numbers.len() != right.len() || numbers.iter().zip(right).any(|(x, y)| (x - y).abs() > 1e-9) {
         return Err(format!("the solution is {numbers:?}, not 1 to 5"));
     }
-    Ok(Told { text: "the solution is 1 to 5".to_owned(), numbers })
+    Ok(ProgramResult { text: "the solution is 1 to 5".to_owned(), numbers })
 }
 
 /// LAMMPS' own benchmark of a melt, which Debian does not deliver, made smaller.
@@ -199,15 +200,16 @@ fn lammps_input(place: &Path, _: u32) -> Result<(), String> {
     write(&place.join("in.lj"), INPUT)
 }
 
-fn lammps_output(printed: &Printed, _: &Path) -> Result<Told, String> {
+fn lammps_output(printed: &Printed, _: &Path) -> Result<ProgramResult, String> {
     let table = printed.stdout.lines().skip_while(|line| !line.trim_start().starts_with("Step ")).skip(1);
     let numbers: Vec<f64> =
         table.take_while(|line| !line.starts_with("Loop time")).flat_map(numbers).collect();
     match &numbers[..] {
         // Step, Temp, E_pair, E_mol, TotEng, Press
-        [.., step, _, _, _, energy, _] => {
-            Ok(Told { text: format!("energy {energy} after {step} steps"), numbers: numbers.clone() })
-        }
+        [.., step, _, _, _, energy, _] => Ok(ProgramResult {
+            text: format!("energy {energy} after {step} steps"),
+            numbers: numbers.clone(),
+        }),
         _ => Err("it prints no energies".to_owned()),
     }
 }
@@ -230,7 +232,7 @@ fn gromacs_input(place: &Path, _: u32) -> Result<(), String> {
 }
 
 /// The total energies: first, on the way, and last.
-fn gromacs_output(_: &Printed, place: &Path) -> Result<Told, String> {
+fn gromacs_output(_: &Printed, place: &Path) -> Result<ProgramResult, String> {
     let log = read(&place.join("out.log"))?;
     let mut lines = log.lines();
     let mut energies = Vec::new();
@@ -242,7 +244,7 @@ fn gromacs_output(_: &Printed, place: &Path) -> Result<Told, String> {
     // Of steps 0, 100 and 200, and their average.
     match energies[..] {
         [_, _, last, _] => {
-            Ok(Told { text: format!("energy {last} kJ/mol after 200 steps"), numbers: energies })
+            Ok(ProgramResult { text: format!("energy {last} kJ/mol after 200 steps"), numbers: energies })
         }
         _ => Err(format!("{} energies in its log, expected 4", energies.len())),
     }
@@ -280,7 +282,7 @@ mod tests {
 
     #[test]
     fn numbers_agree_within_the_tolerance() {
-        let told = |numbers: &[f64]| Told { text: String::new(), numbers: numbers.to_vec() };
+        let told = |numbers: &[f64]| ProgramResult { text: String::new(), numbers: numbers.to_vec() };
         let lammps = PROGRAMS.iter().find(|program| program.name == "lammps").unwrap();
         assert!(lammps.agree(&told(&[0.0, -4.622_696_5]), &told(&[0.0, -4.622_696_6])));
         assert!(!lammps.agree(&told(&[0.0, -4.6226]), &told(&[0.0, -4.6236])));
