@@ -100,7 +100,8 @@ impl Endpoint {
         is_due
     }
 
-    /// As [`Endpoint::poll_unblocked`], for a caller that does nothing else, and so most often finds nothing.
+    /// Lets messages move, and checks once a period whether peers live, as tests and probes do. Whether it has checked. For a
+    /// caller that does nothing else, and so most often finds nothing.
     #[inline(always)]
     pub fn progress(&mut self) -> bool {
         let is_due = !self.poll_inlined(false) && self.slow_path_timer.is_due();

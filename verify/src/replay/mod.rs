@@ -17,7 +17,7 @@
 //! packets of a part may be missing unless an answer needs them.
 //!
 //! **Inside another MPI library** each endpoint numbers its peers itself. Its state machine is fed these numbers; to the
-//! network, and in words, they are the ranks of the trace ([`numbers`]). Peers at addresses where nobody has recorded are
+//! network, and in words, they are the ranks of the trace (`numbers`). Peers at addresses where nobody has recorded are
 //! further ranks, of which nothing is known.
 //!
 //! A part that is cut short says nothing of what its rank did afterwards. A rank that needs an item from behind the
