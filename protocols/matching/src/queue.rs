@@ -33,7 +33,7 @@ impl<E, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
 
 impl<E: Keyed<KEYS>, const KEYS: usize, const FEW: usize> Queue<E, KEYS, FEW> {
     /// Appends an entry.
-    #[inline(always)]
+    #[inline]
     pub fn push(&mut self, entry: E) {
         if self.has_room() { self.few.push_back(entry) } else { self.push_to_many(entry) }
     }

@@ -150,7 +150,7 @@ impl<T: Requested> Posted<T> {
     }
 
     /// Removes the first receive that `message` can satisfy.
-    #[inline(always)]
+    #[inline]
     pub fn take_first(&mut self, message: &Envelope) -> Option<T>
     where
         T: Clone,
