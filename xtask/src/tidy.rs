@@ -1,5 +1,5 @@
 //! The first impressions of a reader that a program can judge: how comments begin, names that stand for several types,
-//! and the subjects of commits.
+//! the subjects of commits, and merges whose two sides are both still there.
 
 use crate::steps::StepOutcome;
 use crate::tools::{output_of, root};
@@ -39,6 +39,7 @@ pub(crate) fn check() -> Result<StepOutcome, String> {
         wrong.extend(several.map(|(name, _)| format!("{directory}: several types are called {name}")));
     }
     wrong.extend(long_subjects(COMMITS_SINCE)?);
+    wrong.extend(unresolved_merges()?);
     if wrong.is_empty() { Ok(StepOutcome::Passed) } else { Err(format!("\n  {}", wrong.join("\n  "))) }
 }
 
@@ -98,6 +99,23 @@ fn long_subjects(since: &str) -> Result<Vec<String>, String> {
     Ok(long.map(|(commit, subject)| format!("commit {commit}: the subject is too long: {subject}")).collect())
 }
 
+/// Lines that git writes between the sides of a merge that somebody has to resolve, in any file.
+fn unresolved_merges() -> Result<Vec<String>, String> {
+    let list = output_of(Command::new("git").args(["ls-files", "-z"]).current_dir(root()))?;
+    let mut wrong = Vec::new();
+    for file in list.split_terminator('\0') {
+        // Pictures and recordings are not text.
+        let Ok(text) = fs::read_to_string(root().join(file)) else { continue };
+        let left = (1..).zip(text.lines()).filter(|(_, line)| is_side_of_merge(line));
+        wrong.extend(left.map(|(at, line)| format!("{file}:{at}: a merge is not resolved: {line}")));
+    }
+    Ok(wrong)
+}
+
+fn is_side_of_merge(line: &str) -> bool {
+    ["<<<<<<< ", "||||||| ", ">>>>>>> "].iter().any(|mark| line.starts_with(mark))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +132,16 @@ mod tests {
         {
             assert!(!is_untidy(line), "{line}");
         }
+    }
+
+    #[test]
+    fn sides_of_a_merge_are_found() {
+        assert!(is_side_of_merge("<<<<<<< ours") && is_side_of_merge(">>>>>>> 1a2b3c4 (Docs: more)"));
+        assert!(
+            !is_side_of_merge("=======")
+                && !is_side_of_merge("| a | b |")
+                && !is_side_of_merge("a <<<<<<< b")
+        );
     }
 
     #[test]

@@ -68,10 +68,10 @@ pub(crate) struct Failed {
 pub(crate) struct Cq {
     format: Format,
     completions: VecDeque<Completion>,
-    /// Each with the completions that are ahead of it, and behind the error before.
-    errors: VecDeque<(usize, Failed)>,
-    /// The completions ahead of the last error.
-    ahead: usize,
+    /// How many completions have been taken.
+    taken: u64,
+    /// Each with how many completions had been added before it.
+    errors: VecDeque<(u64, Failed)>,
     /// Whether somebody has asked that a wait for it ends (`fi_cq_signal`).
     pub(crate) signaled: bool,
     /// How many endpoints are bound to it.
@@ -95,7 +95,7 @@ pub(crate) enum Wait {
 impl Cq {
     pub(crate) fn new(format: Format, size: usize, wait: Wait) -> Self {
         let completions = VecDeque::with_capacity(size.clamp(64, 1 << 16));
-        Self { format, completions, errors: VecDeque::new(), ahead: 0, signaled: false, users: 0, wait }
+        Self { format, completions, taken: 0, errors: VecDeque::new(), signaled: false, users: 0, wait }
     }
 
     #[inline]
@@ -110,9 +110,7 @@ impl Cq {
 
     /// Errors have a queue without an end: none is lost, however many operations are cancelled at once.
     pub(crate) fn fail(&mut self, failed: Failed) {
-        let ahead = self.completions.len() - self.ahead;
-        self.ahead += ahead;
-        self.errors.push_back((ahead, failed));
+        self.errors.push_back((self.taken + self.completions.len() as u64, failed));
     }
 
     #[inline]
@@ -121,30 +119,23 @@ impl Cq {
     }
 
     /// Whether there is a completion to be read. There is none once an error is next, whatever has ended since: a host that
-    /// always has something to read would never learn of it (fi_cq(3), `fi_cq_read`).
+    /// always found something to read would never learn of the error (fi_cq(3), `fi_cq_read`).
     #[inline]
     pub(crate) fn has_next(&self) -> bool {
-        !self.completions.is_empty() && self.errors.front().is_none_or(|(ahead, _)| *ahead > 0)
+        !self.completions.is_empty() && self.errors.front().is_none_or(|(before, _)| *before > self.taken)
     }
 
     /// Takes the next completion, where `read` reads it.
     #[inline(always)]
     pub(crate) fn take_next(&mut self, read: impl FnOnce(&Completion)) -> bool {
-        if !self.errors.is_empty() && !self.is_before_error() {
+        if !self.has_next() {
             return false;
         }
         let Some(next) = self.completions.front() else { return false };
+        // Read where it is: nothing of it is moved twice.
         read(next);
         self.completions.pop_front();
-        true
-    }
-
-    /// Takes one of the completions that are ahead of the next error, if any is.
-    #[cold]
-    fn is_before_error(&mut self) -> bool {
-        let Some((ahead, _)) = self.errors.front_mut().filter(|(ahead, _)| *ahead > 0) else { return false };
-        *ahead -= 1;
-        self.ahead -= 1;
+        self.taken += 1;
         true
     }
 
@@ -156,12 +147,7 @@ impl Cq {
 
     /// The next error, even if completions are ahead of it.
     pub(crate) fn pop_error(&mut self) -> Option<Failed> {
-        let (ahead, failed) = self.errors.pop_front()?;
-        match self.errors.front_mut() {
-            Some((of_next, _)) => *of_next += ahead,
-            None => self.ahead = 0,
-        }
-        Some(failed)
+        self.errors.pop_front().map(|(_, failed)| failed)
     }
 }
 
