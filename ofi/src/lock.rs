@@ -5,12 +5,14 @@
     reason = "a host that promises to use a domain from one thread at a time needs no lock"
 )]
 
+use parking_lot::{Mutex, MutexGuard};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A value that one thread uses at a time: by a lock, or because the host has promised it (`FI_THREAD_DOMAIN`).
 pub(crate) struct Lock<T> {
+    /// Without the poison of the standard library's: a thread that panics ends the process, as no function that C calls
+    /// unwinds.
     mutex: Option<Mutex<()>>,
     value: UnsafeCell<T>,
 }
@@ -29,8 +31,7 @@ impl<T> Lock<T> {
     /// The value, until the guard is dropped. Not while this thread has another guard.
     #[inline(always)]
     pub(crate) fn lock(&self) -> Guard<'_, T> {
-        // A thread that panics ends the process: no function that C calls unwinds.
-        let guard = self.mutex.as_ref().map(|mutex| mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        let guard = self.mutex.as_ref().map(Mutex::lock);
         // SAFETY: nobody else has a reference: no other thread, by the mutex or the host's promise, nor this one, as no
         // use of a value calls the host.
         Guard { value: unsafe { &mut *self.value.get() }, _mutex: guard }

@@ -456,7 +456,7 @@ impl Endpoint {
         if rendezvous {
             self.poll_until_idle();
         } else {
-            self.poll_seldom();
+            self.poll_seldom_inlined();
         }
         if let Some(arrived) = arrived {
             self.driver.ignored = self.node.not_taken(&arrived).map(|rank| rank.0).collect();

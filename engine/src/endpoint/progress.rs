@@ -67,13 +67,25 @@ impl Endpoint {
     /// Progress for a call that stays eager: always while a rendezvous of this rank is open, because its peer may wait for
     /// an answer; otherwise in one call of many, because an application that only starts messages must learn what its
     /// peers have seen of them, too.
-    #[inline]
+    #[inline(never)]
     pub(super) fn poll_seldom(&mut self) {
+        self.poll_seldom_inlined();
+    }
+
+    /// As [`Endpoint::poll_seldom`], for callers that have nothing to save for a call.
+    #[inline(always)]
+    pub(super) fn poll_seldom_inlined(&mut self) {
         const CALLS: u32 = 32;
         self.calls = self.calls.wrapping_add(1);
         if self.pending.has_rendezvous() || self.calls.is_multiple_of(CALLS) {
-            self.poll();
+            self.poll_apart();
         }
+    }
+
+    /// As [`Endpoint::poll`], out of line: what a poll saves on the stack, callers that do not poll would save, too.
+    #[inline(never)]
+    fn poll_apart(&mut self) {
+        self.poll();
     }
 
     /// Initial progress (speculative-rendezvous 4.2.1): processes all that has arrived before a call that may be a
@@ -83,7 +95,7 @@ impl Endpoint {
         // A bound, so that a peer that sends all the time does not keep this rank from its call: rings hold less.
         const TURNS: u32 = 1 << 12;
         for _ in 0..TURNS {
-            if !self.poll() {
+            if !self.poll_inlined(false) {
                 break;
             }
         }

@@ -157,7 +157,7 @@ impl Endpoint {
         if len > self.eager_threshold || !self.is_reachable(to.0) {
             return Ok(false);
         }
-        self.poll_seldom();
+        self.poll_seldom_inlined();
         // Bytes that are copied at once need not be registered.
         let (memory, communicator) = (Registry::NONE, caller.id());
         let send = Send { to, tag, communicator, len, memory, synchronous: false, data };
