@@ -4,11 +4,13 @@ mod address_resolver;
 mod arrivals;
 mod claims;
 mod clock;
+mod collectives;
 mod communicators;
 mod completions;
 mod driver;
 mod first_error;
 mod launcher;
+mod leaving;
 mod names;
 mod open;
 mod packets;
@@ -20,6 +22,7 @@ mod recorder;
 mod recording;
 mod reductions;
 mod registry;
+mod requests;
 mod send_sites;
 mod sending;
 mod transports;
@@ -48,26 +51,19 @@ use self::driver::Driver;
 use self::first_error::FirstErrors;
 pub use self::names::LookUp;
 use self::names::Names;
-use self::pending::{Known, Pending, What};
+use self::pending::Pending;
 use self::reductions::Reductions;
 use self::registry::Registry;
-use self::transports::Transports;
 use self::unexpected::UnexpectedBuffers;
 use self::wait_strategy::SlowPathTimer;
 use self::work_executor::{Completed, Resources};
-use crate::Error;
 use crate::backends::shm::{Node, NodeError, Settings};
 use crate::backends::{AnyNetwork, Introduced};
 use crate::error::BoxedError;
-use crate::site::{CallSite, Caller, Located};
+use crate::site::CallSite;
 use carrousel_options::CheckUsage;
-use carrousel_rank::{
-    Arrived, Call, Collective, Communicator, Envelope, Failure, Handle, Job, Kind, Members, Memory, Options,
-    Pattern, Rank, RankId, Receive, Source, Status, TagSelector,
-};
+use carrousel_rank::{Arrived, Envelope, Job, Options, Rank, RankId};
 use carrousel_system::{Defect, SYSTEM, System};
-use carrousel_trace::TraceEnd;
-use carrousel_transport::{NetworkOut, Transport};
 use std::collections::VecDeque;
 
 /// This rank, and the ranks that share its node.
@@ -311,173 +307,9 @@ impl Endpoint {
         self.ranks
     }
 
-    /// Starts a receive into bytes that are lent to the library.
-    ///
-    /// # Safety
-    ///
-    /// The bytes are valid for reads and writes, initialised, and not used by anybody else until [`Endpoint::finish`] or
-    /// [`Endpoint::wait`] has ended the request.
-    #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
-    #[inline]
-    pub unsafe fn receive(
-        &mut self,
-        bytes: *mut [u8],
-        caller: Caller<'_>,
-        from: Source,
-        tag: TagSelector,
-    ) -> Result<Handle, BoxedError> {
-        // SAFETY: as the caller promises: the key is released when the request ends.
-        let memory = unsafe { self.driver.resources.registry.register_mut(bytes.cast(), bytes.len()) };
-        if let Source::Rank(rank) = from {
-            self.reach(rank.0, memory.key)?;
-        }
-        let (len, communicator) = (bytes.len() as u64, caller.id());
-        let receive = Receive { from, tag, communicator, len, memory };
-        self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key, caller)
-    }
-
-    /// Which communicator numbers from `block` times [`COMPARED`] on are in use at this rank, in the eyes of the ranks for
-    /// which `takes_part` holds: they agree on a number now, and all of their messages have arrived.
-    pub fn communicators_taken(&mut self, block: usize, takes_part: impl Fn(u32) -> bool) -> Taken {
-        // A message that has arrived keeps its communicator in use.
-        self.poll_until_idle();
-        let Self { communicators, driver, .. } = self;
-        communicators.taken(block, |communicator, members| {
-            members.iter().all(|rank| takes_part(rank.0)) && driver.rank.may_forget(communicator)
-        })
-    }
-
-    /// Takes the numbers that are in use at any of the ranks: all other numbers of the block are free.
-    pub fn communicators_agreed(&mut self, block: usize, all: &Taken) {
-        let Self { communicators, driver, .. } = self;
-        communicators.agreed(block, all, |communicator| driver.forget(communicator));
-    }
-
-    /// Defines a communicator of these ranks, under a number that all of them have agreed on.
-    pub fn define(
-        &mut self,
-        number: usize,
-        members: &Members,
-    ) -> Result<(Communicator, Membership), BoxedError> {
-        let communicator = u16::try_from(number).ok().and_then(Communicator::new);
-        let communicator = communicator.ok_or(Error::TooManyCommunicators)?;
-        self.driver.define(communicator, members, &mut Transports::of(&mut self.node, &mut self.net))?;
-        Ok((communicator, self.communicators.take(communicator, members.clone())))
-    }
-
-    /// Makes a communicator one of strangers: a receive from any source is for whoever sends next, so that no peer's loss
-    /// fails it. In others it might have waited for that peer only.
-    pub fn welcome_strangers(&mut self, communicator: Communicator) -> Result<(), BoxedError> {
-        let own = Members::new(&[self.driver.resources.me], self.ranks)?;
-        self.driver.define(communicator, &own, &mut Transports::of(&mut self.node, &mut self.net))?;
-        Ok(())
-    }
-
     /// The ranks of this node.
     pub fn neighbours(&self) -> &[RankId] {
         &self.neighbours
-    }
-
-    /// Registers memory that collectives read.
-    ///
-    /// # Safety
-    ///
-    /// The bytes are valid for reads, and nobody writes to them, until they are deregistered.
-    #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
-    #[inline]
-    pub unsafe fn register(&mut self, bytes: *const [u8]) -> Memory {
-        // SAFETY: as the caller promises.
-        unsafe { self.driver.resources.registry.register(bytes.cast(), bytes.len()) }
-    }
-
-    /// Registers memory that collectives read and write.
-    ///
-    /// # Safety
-    ///
-    /// The bytes are valid for reads and writes, initialised, and not used by anybody else, until they are deregistered.
-    #[allow(unsafe_code, reason = "passes on what the caller promises about its memory")]
-    #[inline]
-    pub unsafe fn register_mut(&mut self, bytes: *mut [u8]) -> Memory {
-        // SAFETY: as the caller promises.
-        unsafe { self.driver.resources.registry.register_mut(bytes.cast(), bytes.len()) }
-    }
-
-    /// Ends the registration of memory, which no open request uses.
-    #[inline]
-    pub fn deregister(&mut self, memory: Memory) {
-        self.driver.resources.registry.release(memory.key);
-    }
-
-    /// The number of scratch bytes that a collective needs.
-    pub fn scratch_len(&self, call: &Collective) -> Result<u64, BoxedError> {
-        Ok(self.driver.rank.schedule(call)?.scratch_len())
-    }
-
-    /// Scratch memory of earlier collectives, for reuse.
-    pub fn scratch(&mut self) -> &mut Vec<u8> {
-        &mut self.scratch
-    }
-
-    /// Starts a collective, whose memory is registered. Hang reports call it `kind`.
-    pub fn collective(
-        &mut self,
-        call: Collective,
-        op: Option<ReduceOp>,
-        kind: Kind,
-        site: CallSite,
-    ) -> Result<Handle, BoxedError> {
-        self.reach_all()?;
-        self.driver.resources.reductions.start(op);
-        let request = self.start(Call::Collective(call), What::Collective(kind), Registry::NONE.key, site);
-        self.driver.resources.reductions.started(request.as_ref().ok().copied());
-        request
-    }
-
-    /// Forgets the operation of a collective that has ended.
-    pub fn end_collective(&mut self, request: Handle) {
-        self.driver.resources.reductions.end(request);
-    }
-
-    /// Fails if a rank of the job cannot be reached.
-    fn reach_all(&self) -> Result<(), BoxedError> {
-        if self.neighbours.len() == self.ranks as usize || self.net.is_some() {
-            return Ok(());
-        }
-        match (0..self.ranks).find(|rank| !self.is_reachable(*rank)) {
-            Some(rank) => Err(self.unreachable(rank)),
-            None => Ok(()),
-        }
-    }
-
-    #[inline(always)]
-    fn start(&mut self, call: Call, what: What, key: u32, at: impl Located) -> Result<Handle, BoxedError> {
-        let rendezvous = self.driver.rank.needs_initial_progress(&call);
-        let arrived = self.driver.recorder.is_some().then(|| self.node.arrived());
-        if rendezvous {
-            self.poll_until_idle();
-        } else {
-            self.poll_seldom_inlined();
-        }
-        if let Some(arrived) = arrived {
-            self.driver.ignored = self.node.not_taken(&arrived).map(|rank| rank.0).collect();
-        }
-        match self.driver.call(call, &[], &mut Transports::of(&mut self.node, &mut self.net), at) {
-            Ok(request) => {
-                self.pending.begin(request, Known { what, key, rendezvous, location: at.location() });
-                Ok(request)
-            }
-            Err(error) => {
-                self.driver.resources.registry.release(key);
-                Err(error.into())
-            }
-        }
-    }
-
-    /// Cancels a receive if it has no message yet.
-    pub fn cancel(&mut self, request: Handle, site: CallSite) {
-        let transports = &mut Transports::of(&mut self.node, &mut self.net);
-        // The only usage error is to cancel a request that is not a receive, which changes nothing.
-        let _ = self.driver.call(Call::Cancel(request), &[], transports, site);
     }
 
     #[inline]
@@ -501,125 +333,5 @@ impl Endpoint {
     #[cold]
     fn unreachable(&self, rank: u32) -> BoxedError {
         self.driver.resources.resolver.unreachable(RankId(rank)).into()
-    }
-
-    #[inline]
-    fn is_complete(&self, request: Handle) -> bool {
-        self.driver.rank.is_complete(request) && !self.is_zcopy_in_flight(self.pending.key(request))
-    }
-
-    /// Whether the adapter still reads the memory of a request, which is registered under `key`: the message is complete,
-    /// but the buffer is not the application's yet (rule COMPLETES_LOCALLY).
-    #[inline(always)]
-    fn is_zcopy_in_flight(&self, key: u32) -> bool {
-        let registry = &self.driver.resources.registry;
-        registry.has_zcopy_in_flight() && registry.is_zcopy_in_flight(key)
-    }
-
-    /// The call site that started a request, which has not been ended.
-    pub fn started_at(&self, request: Handle) -> CallSite {
-        let location = self.pending.known(request).location;
-        self.driver.call_site_of(request).unwrap_or(CallSite::Source(location))
-    }
-
-    /// Whether a request has not been ended.
-    #[inline]
-    pub fn is_open(&self, request: Handle) -> bool {
-        self.driver.rank.status(request).is_ok()
-    }
-
-    /// Ends a request if it is complete: its memory is the application's again. `None` if it is not complete. `read` takes
-    /// what the caller needs of its status.
-    #[inline]
-    pub fn finish<T>(
-        &mut self,
-        request: Handle,
-        read: impl FnOnce(&Status) -> T,
-    ) -> Option<Result<T, BoxedError>> {
-        // The status is not copied as a whole, because that would wait for all of its parts to be stored.
-        let ended = match self.driver.rank.status(request) {
-            Ok(None) => return None,
-            Ok(Some(_)) if self.is_zcopy_in_flight(self.pending.key(request)) => return None,
-            Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
-            Ok(Some(status)) => {
-                let status = *status;
-                self.failed(status).map(|status| read(&status))
-            }
-            // The request has ended before, and its position may belong to another one.
-            Err(error) => return Some(Err(error.into())),
-        };
-        self.driver.release(request);
-        self.driver.resources.registry.release(self.pending.end(request));
-        Some(ended)
-    }
-
-    #[cold]
-    fn failed(&mut self, status: Status) -> Result<Status, BoxedError> {
-        match status.failure {
-            None | Some(Failure::Cancelled) => Ok(status),
-            Some(Failure::Truncated { sent }) => Err(Error::Truncated { sent, room: status.len }.into()),
-            Some(Failure::PeerLost(rank)) => Err(self.gone(rank)),
-        }
-    }
-
-    /// The error for a lost peer: the first error that concerned it, if there was one.
-    #[cold]
-    fn gone(&mut self, rank: RankId) -> BoxedError {
-        let lost = || {
-            let net = self.net.as_mut().and_then(|net| net.out().loss_of(rank).map(ToString::to_string));
-            let shm = || self.node.out().loss_of(rank).map(ToString::to_string);
-            Error::PeerLost { rank: rank.0, why: net.or_else(shm) }
-        };
-        self.driver.resources.errors.of(rank).unwrap_or_else(lost).into()
-    }
-
-    /// Whether a request is complete; lets messages move if it is not.
-    pub fn test(&mut self, request: Handle) -> bool {
-        if !self.is_complete(request) {
-            self.poll_unblocked(None);
-        }
-        self.is_complete(request)
-    }
-
-    /// The first message that such a receive would get.
-    pub fn probe(&mut self, communicator: Communicator, from: Source, tag: TagSelector) -> Option<Found> {
-        let pattern = Pattern { source: from, tag, context: communicator.messages() };
-        let arrived = self.driver.rank.probe(&pattern)?;
-        if self.driver.recorder.is_some() {
-            self.driver.record_probe(pattern, arrived);
-        }
-        Some(arrived.into())
-    }
-
-    /// Ends the part of this rank without its peers: they see it as lost once the process ends.
-    pub fn abandon(&mut self) {
-        self.end_trace(TraceEnd::Left);
-    }
-
-    /// Sends what is left, waits for all ranks, and tells them that this one has finished.
-    pub fn finalize(&mut self, site: CallSite) -> Result<(), Error> {
-        // After the barrier a rank need not poll any more: frames that wait for room there would wait for ever.
-        self.drain(site);
-        let barrier = Collective::barrier(Communicator::WORLD);
-        let barrier = self.collective(barrier, None, Kind::Barrier, site)?;
-        let result = self.wait(barrier, site, |_| ());
-        self.drain(site);
-        // A peer that this rank has given up may not have got its part of the barrier: that peer waits until it sees this rank
-        // as lost.
-        self.poll_until_idle();
-        let unheard = SYSTEM.restores(Defect::LeavesUnheard);
-        let result =
-            result.and_then(|()| match self.driver.rank.lost_for(Source::Any, Communicator::WORLD) {
-                Some(lost) if !unheard => Err(self.gone(lost)),
-                _ => Ok(()),
-            });
-        if result.is_ok() {
-            self.node.finish();
-            self.net.iter_mut().for_each(AnyNetwork::finish);
-            self.drain(site);
-        }
-        // Otherwise the barrier has failed, and ranks that still need this one must see it as lost.
-        self.end_trace(if result.is_ok() { TraceEnd::Finalized } else { TraceEnd::Left });
-        Ok(result?)
     }
 }

@@ -34,6 +34,13 @@ pub struct WaitStrategy {
     crowded: bool,
     /// Whether the rank can block, see [`WaitStep::Block`].
     blocks: bool,
+    /// Nothing, while the wait is short: most waits end before anything of it is stored.
+    times: Option<Times>,
+}
+
+/// The times of a wait that is not short.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
     /// The time of the last arrival, once that is long ago.
     since: Option<Instant>,
     /// The time at which the slow path is due.
@@ -94,14 +101,16 @@ pub(super) enum WaitStep {
 impl WaitStrategy {
     #[inline]
     pub(super) fn new(crowded: bool, blocks: bool) -> Self {
-        Self { polls: 0, before: 0, crowded, blocks, since: None, next: None, seldom: None }
+        Self { polls: 0, before: 0, crowded, blocks, times: None }
     }
 
     /// There was an arrival.
     #[inline]
     pub(super) fn reset(&mut self) {
         self.before = self.polls;
-        self.since = None;
+        if let Some(times) = &mut self.times {
+            times.since = None;
+        }
     }
 
     /// There was no arrival.
@@ -121,7 +130,7 @@ impl WaitStrategy {
     #[cold]
     fn long(&mut self) -> WaitStep {
         if self.is_soon() {
-            let is_due = once_a_period(&mut self.seldom, SYSTEM.now());
+            let is_due = once_a_period(&mut self.times.get_or_insert_default().seldom, SYSTEM.now());
             return if is_due { WaitStep::BusySlowPath } else { WaitStep::Spin };
         }
         // Not while spinning: since Skylake the hint takes 140 cycles, as long as a message's way.
@@ -139,12 +148,13 @@ impl WaitStrategy {
 
     /// The step at a time at which the last arrival is long ago.
     fn at(&mut self, now: Instant) -> WaitStep {
-        let since = *self.since.get_or_insert(now);
-        match self.next {
+        let times = self.times.get_or_insert_default();
+        let since = *times.since.get_or_insert(now);
+        match times.next {
             Some(next) if now < next && self.blocks && now - since >= AWAKE => WaitStep::Block,
             Some(next) if now < next => WaitStep::Spin,
             before => {
-                self.next = Some(now + PERIOD);
+                times.next = Some(now + PERIOD);
                 if before.is_none() { WaitStep::LongWait } else { WaitStep::SlowPath }
             }
         }
