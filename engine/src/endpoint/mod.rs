@@ -1,6 +1,7 @@
 //! The endpoint of a process: its rank's state machine, registered memory, and transports.
 
 mod address_resolver;
+mod agreement;
 mod arrivals;
 mod claims;
 mod clock;
