@@ -1,7 +1,9 @@
 //! MPICH's own tests, `test/mpi` of its sources, which its own script runs.
 //!
 //! Debian's source package has them; the library is that of the wheel. Each line of a list of tests is run by itself, over
-//! the provider, and where it fails once more by the same libfabric over tcp, and as MPICH chooses.
+//! the provider, and where it fails once more by the same libfabric over tcp, and as MPICH chooses. What fails there, too, is
+//! not the provider's. A test that does not end in its time is one that fails in another way: its reference is one that does
+//! not end in the same time, which on a busy machine many tests of more ranks than processors do not.
 
 use crate::bench::baselines;
 use crate::bench::process::{end_of, output};
@@ -57,16 +59,16 @@ pub(super) fn tests(host: MpiHost, ours: Over<'_>, directory: &str) -> Result<Co
         match run(ours)? {
             TestEnd::Passed => tally.passed += 1,
             TestEnd::Skipped => tally.skipped += 1,
-            TestEnd::Failed(why) => {
-                note(&format!("{} of {}: {line}: {why}", at + 1, lines.len()));
+            end => {
+                note(&format!("{} of {}: {line}: {}", at + 1, lines.len(), end.text()));
                 // By the same libfabric first: what is wrong there, too, is not the provider's.
                 let mut same = None;
                 for over in [Over::Provider("tcp"), Over::Default] {
-                    if same.is_none() && matches!(run(over)?, TestEnd::Failed(_)) {
+                    if same.is_none() && run(over)?.is_like(&end) {
                         same = Some(over.name());
                     }
                 }
-                tally.failed.push(FailedTest { line: (*line).to_owned(), why, also_over: same });
+                tally.failed.push(FailedTest { line: (*line).to_owned(), end, also_over: same });
             }
         }
     }
@@ -78,6 +80,8 @@ pub(super) fn tests(host: MpiHost, ours: Over<'_>, directory: &str) -> Result<Co
 enum TestEnd {
     Passed,
     Skipped,
+    /// It was ended when its time was over.
+    Late,
     /// And what it says.
     Failed(String),
 }
@@ -88,6 +92,8 @@ impl TestEnd {
         let is = |start: &str| tap.lines().any(|line| line.starts_with(start));
         match () {
             () if tap.contains("# SKIP") => Self::Skipped,
+            // Hydra's words.
+            () if is("not ok") && tap.contains("APPLICATION TIMED OUT") => Self::Late,
             () if is("not ok") => {
                 let printed = tap.lines().filter_map(|line| line.strip_prefix("## "));
                 let printed =
@@ -100,13 +106,27 @@ impl TestEnd {
             () => Self::Failed("the script does not say what has come of it".to_owned()),
         }
     }
+
+    /// Whether both fail, in the same way: not what they say, as ranks fail in any order.
+    fn is_like(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Late, Self::Late) | (Self::Failed(_), Self::Failed(_)))
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Self::Passed => "it passes",
+            Self::Skipped => "it is skipped",
+            Self::Late => "it has not ended in its time",
+            Self::Failed(why) => why,
+        }
+    }
 }
 
 #[derive(Debug)]
 struct FailedTest {
     line: String,
-    why: String,
-    /// Without the provider it fails, too.
+    end: TestEnd,
+    /// Without the provider it fails, too, in the same way.
     also_over: Option<&'static str>,
 }
 
@@ -121,21 +141,29 @@ struct DirectoryResults {
 impl DirectoryResults {
     fn compared(&self) -> Compared {
         let run = self.passed as usize + self.failed.len();
-        let mut ours = format!("{run} run, {} failed", self.failed.len());
+        let late = self.failed.iter().filter(|test| test.end == TestEnd::Late).count();
+        let mut ours = format!("{run} run, {} failed", self.failed.len() - late);
+        if late > 0 {
+            ours += &format!(", {late} not ended");
+        }
         if self.skipped > 0 {
             ours += &format!(", {} skipped", self.skipped);
         }
         let (same, worse): (Vec<&FailedTest>, Vec<&FailedTest>) =
             self.failed.iter().partition(|test| test.also_over.is_some());
-        let told = |test: &&FailedTest| format!("{} ({})", test.line, test.why);
+        let told = |test: &&FailedTest| format!("{} ({})", test.line, test.end.text());
         if !worse.is_empty() {
             ours += &format!(": {}", worse.iter().map(told).collect::<Vec<_>>().join("; "));
         }
         let also = |test: &&FailedTest| format!("{} over {}", test.line, test.also_over.unwrap_or_default());
-        let same = match &same[..] {
-            [] => String::new(),
-            same => format!("fail, too: {}", same.iter().map(also).collect::<Vec<_>>().join("; ")),
-        };
+        let (late, same): (Vec<&FailedTest>, Vec<&FailedTest>) =
+            same.into_iter().partition(|test| test.end == TestEnd::Late);
+        let lists = [("fail, too", same), ("have not ended in the same time, either", late)];
+        let lists = lists.iter().filter(|(_, tests)| !tests.is_empty());
+        let same: Vec<_> = lists
+            .map(|(what, tests)| format!("{what}: {}", tests.iter().map(also).collect::<Vec<_>>().join("; ")))
+            .collect();
+        let same = same.join("; ");
         // A list without tests proves nothing.
         let verdict = if worse.is_empty() && run > 0 { Comparison::Met } else { Comparison::Failed };
         Compared { of: String::new(), ours, reference: same, verdict }
@@ -246,22 +274,46 @@ mod tests {
             format!("{head}not ok  - ./a 2\n## Test output (expected 'No Errors'):\n## Fatal\n## cause\n");
         assert_eq!(TestEnd::of(&failed), TestEnd::Failed("cause".to_owned()));
         assert!(matches!(TestEnd::of(head), TestEnd::Failed(_)));
+        let late =
+            format!("{head}not ok  - ./a 8\n## [mpiexec@host] APPLICATION TIMED OUT, TIMEOUT = 180s\n");
+        assert_eq!(TestEnd::of(&late), TestEnd::Late);
+    }
+
+    #[test]
+    fn a_test_that_does_not_end_is_not_excused_by_one_that_fails() {
+        let failed = |why: &str| TestEnd::Failed(why.to_owned());
+        assert!(TestEnd::Late.is_like(&TestEnd::Late) && failed("here").is_like(&failed("there")));
+        for (one, other) in [(TestEnd::Late, failed("")), (TestEnd::Late, TestEnd::Passed)] {
+            assert!(!one.is_like(&other) && !other.is_like(&one));
+        }
+        assert!(!failed("").is_like(&TestEnd::Skipped));
     }
 
     #[test]
     fn what_fails_without_the_provider_too_is_not_its_fault() {
-        let test = |also_over| FailedTest { line: "a 2".to_owned(), why: "cause".to_owned(), also_over };
-        let mut tally = DirectoryResults { passed: 3, skipped: 1, failed: vec![test(Some("tcp"))] };
+        let failed = || TestEnd::Failed("cause".to_owned());
+        let test = |end, also_over| FailedTest { line: "a 2".to_owned(), end, also_over };
+        let mut tally = DirectoryResults { passed: 3, skipped: 1, failed: vec![test(failed(), Some("tcp"))] };
         let compared = tally.compared();
         assert_eq!(compared.ours, "4 run, 1 failed, 1 skipped");
         assert_eq!(
             (compared.reference.as_str(), compared.verdict),
             ("fail, too: a 2 over tcp", Comparison::Met)
         );
-        tally.failed.push(test(None));
+        tally.failed.push(test(failed(), None));
         let compared = tally.compared();
         assert_eq!(compared.ours, "5 run, 2 failed, 1 skipped: a 2 (cause)");
         assert_eq!(compared.verdict, Comparison::Failed);
+        tally.failed = vec![test(TestEnd::Late, Some("tcp")), test(failed(), Some("default"))];
+        let compared = tally.compared();
+        assert_eq!(
+            (compared.ours.as_str(), compared.verdict),
+            ("5 run, 1 failed, 1 not ended, 1 skipped", Comparison::Met)
+        );
+        assert_eq!(
+            compared.reference,
+            "fail, too: a 2 over default; have not ended in the same time, either: a 2 over tcp"
+        );
         assert_eq!(DirectoryResults::default().compared().verdict, Comparison::Failed);
     }
 }
