@@ -1,5 +1,6 @@
 //! The host's job, as far as this process can know it: what its launcher says in the environment, and which MPI library is in
-//! the process. Nothing depends on it but what is told to people: hang reports, and traces.
+//! the process. Nothing depends on it but what is told to people (hang reports, and traces), and whether a process offers its
+//! processor to others.
 
 use carrousel_trace::{HostLibrary, HostRank};
 use std::fs;
@@ -46,7 +47,7 @@ pub(crate) fn rank_at(address: &str, own: &str) -> Option<HostRank> {
 }
 
 /// The number of the process at an address, if it is one of this process's node and namespace.
-fn process_at(address: &str, own: &str) -> Option<u32> {
+pub(crate) fn process_at(address: &str, own: &str) -> Option<u32> {
     // The text of `carrousel_transport_shm::Address`: the process first, the namespace last.
     let parts = |text: &str| {
         let shm = text.split(' ').find_map(|word| word.strip_prefix("shm:"))?;

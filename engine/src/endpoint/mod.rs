@@ -293,6 +293,12 @@ impl Endpoint {
         self.names.as_ref()?.rank_of(full_address)
     }
 
+    /// Says how many ranks of this node share how many processors, which nobody else can say to an [open](Endpoint::open)
+    /// endpoint. If there are fewer processors, [`Endpoint::progress`] offers this one to others while it finds nothing.
+    pub fn share_processors(&mut self, ranks: usize, processors: usize) {
+        self.crowded = processors < ranks;
+    }
+
     /// The full address of a peer of an [open](Endpoint::open) endpoint.
     pub fn address_of(&self, peer: RankId) -> Option<String> {
         self.names.as_ref()?.address_of(peer)

@@ -5,6 +5,7 @@
 //! | starts what may be a rendezvous | `poll_until_idle`: all that has arrived (speculative-rendezvous 4.2.1) |
 //! | starts what stays eager | `poll_seldom` |
 //! | tests or probes | `poll_unblocked`, which takes the slow path once a period |
+//! | is one turn of another library, which may wait | [`Endpoint::progress`], the same; it offers the processor, too |
 //! | waits | [`Endpoint::block_until`] |
 //! | waits for a receive that has no request | `poll_next` |
 //! | is one turn of a task that waits | [`Endpoint::poll_or_block`] |
@@ -104,7 +105,7 @@ impl Endpoint {
     /// Progress for a call that does not wait. A program may repeat such a call until a message arrives: so it takes the
     /// slow path once a period, and learns that a peer has ended. Whether it has taken it.
     pub(super) fn poll_unblocked(&mut self, awaited: Option<(Awaited, CallSite)>) -> bool {
-        let is_due = !self.poll() && self.slow_path_timer.is_due();
+        let is_due = !self.poll() && self.slow_path_timer.is_due(false);
         if is_due {
             self.awaited = awaited;
             self.slow_path(false);
@@ -113,10 +114,11 @@ impl Endpoint {
     }
 
     /// Lets messages move, and checks once a period whether peers live, as tests and probes do. Whether it has checked. For a
-    /// caller that does nothing else, and so most often finds nothing.
+    /// caller that does nothing else, and so most often finds nothing: its caller may wait, so that a node with more ranks
+    /// than processors gives the processor to others now and then.
     #[inline(always)]
     pub fn progress(&mut self) -> bool {
-        let is_due = !self.poll_inlined(false) && self.slow_path_timer.is_due();
+        let is_due = !self.poll_inlined(false) && self.slow_path_timer.is_due(self.crowded);
         if is_due {
             self.awaited = None;
             self.slow_path(false);

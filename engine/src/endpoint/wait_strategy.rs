@@ -60,14 +60,22 @@ impl SlowPathTimer {
     /// Polls between two looks at the clock: few, as each may come after a long computation.
     const CLOCK: u32 = 8;
 
-    /// Counts a poll. Returns whether the slow path is due.
+    /// Counts an empty poll. Returns whether the slow path is due. On a `crowded` node it offers the processor to others:
+    /// after as few polls as a rank that waits, see [`SPINS_CROWDED`].
     #[inline]
-    pub(super) fn is_due(&mut self) -> bool {
+    pub(super) fn is_due(&mut self, crowded: bool) -> bool {
         self.polls = self.polls.wrapping_add(1);
-        self.polls.is_multiple_of(Self::CLOCK) && self.is_due_at(SYSTEM.now())
+        self.polls.is_multiple_of(Self::CLOCK) && self.look_at_clock(crowded)
     }
 
     #[cold]
+    fn look_at_clock(&mut self, crowded: bool) -> bool {
+        if crowded {
+            SYSTEM.yield_now();
+        }
+        self.is_due_at(SYSTEM.now())
+    }
+
     fn is_due_at(&mut self, now: Instant) -> bool {
         once_a_period(&mut self.next, now)
     }

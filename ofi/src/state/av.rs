@@ -62,6 +62,11 @@ impl Av {
         self.addresses.get(usize::try_from(at).ok()?)?.as_deref()
     }
 
+    /// All addresses.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        self.addresses.iter().flatten().map(String::as_str)
+    }
+
     /// The position of an address.
     pub(crate) fn position(&self, address: &str) -> Option<u64> {
         self.positions.get(address).copied()

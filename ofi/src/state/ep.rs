@@ -47,6 +47,8 @@ pub(crate) struct Ep {
     sources: Vec<Option<u64>>,
     /// The changes of the address vector that these have seen.
     changes: u64,
+    /// The same for the peers that share this node's processors.
+    pub(super) crowd: u64,
 }
 
 impl Ep {
@@ -71,6 +73,7 @@ impl Ep {
             ranks: Vec::new(),
             sources: Vec::new(),
             changes: 0,
+            crowd: 0,
         }
     }
 
@@ -209,11 +212,19 @@ impl Ep {
         let is_seldom = self.engine.progress();
         self.settle(avs, shared);
         if is_seldom {
-            self.look_for_silence();
+            self.look_around(avs);
         }
         if self.rma.has_lost {
             self.look_for_packets(avs, shared);
         }
+    }
+
+    /// What is done once in a while.
+    #[cold]
+    #[inline(never)]
+    fn look_around(&mut self, avs: &Table<Av>) {
+        self.look_for_silence();
+        self.look_for_crowd(avs);
     }
 
     /// Reports what has become complete.

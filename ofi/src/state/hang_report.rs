@@ -35,8 +35,6 @@ impl Ep {
     }
 
     /// Tells what the host waits for, if that is long in vain. To be called once in a while.
-    #[cold]
-    #[inline(never)]
     pub(super) fn look_for_silence(&mut self) {
         let moves = self.moves();
         let Some(silence) = &mut self.silence else { return };

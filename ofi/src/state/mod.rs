@@ -6,6 +6,7 @@ mod buffers;
 mod calls;
 mod cntr;
 mod cq;
+mod crowd;
 mod ep;
 mod hang_report;
 mod messages;

@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "a host calls by pointers")]
 
 mod atomics;
+mod crowd;
 mod host;
 mod info;
 mod lists;

@@ -12,7 +12,7 @@ const ANSWER: u64 = 2;
 const LARGE: usize = 1 << 20;
 
 /// Runs the test of this name in another process.
-fn child(test: &str, parent: &End) -> Child {
+pub(crate) fn child(test: &str, parent: &End) -> Child {
     let address: String = parent.name().iter().map(|byte| format!("{byte:02x}")).collect();
     let program = std::env::current_exe().expect("it runs");
     let args = ["--exact", test, "--ignored", "--nocapture"];
@@ -22,7 +22,7 @@ fn child(test: &str, parent: &End) -> Child {
 }
 
 /// An endpoint that knows its parent, at position 2.
-fn with_parent() -> (crate::host::Opened, End, End, u64) {
+pub(crate) fn with_parent() -> (crate::host::Opened, End, End, u64) {
     let text = std::env::var(PARENT).expect("a parent has started this");
     let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).expect("it is a number");
     let address: Vec<_> = (0..text.len()).step_by(2).map(byte).collect();
