@@ -60,8 +60,8 @@ impl SlowPathTimer {
     /// Polls between two looks at the clock: few, as each may come after a long computation.
     const CLOCK: u32 = 8;
 
-    /// Counts an empty poll. Returns whether the slow path is due. On a `crowded` node it offers the processor to others:
-    /// after as few polls as a rank that waits, see [`SPINS_CROWDED`].
+    /// Counts an empty poll. Returns whether the slow path is due. On a `crowded` node it also offers the processor to
+    /// others, as a rank that waits does, where it looks at the clock: so a poll costs no more for it.
     #[inline]
     pub(super) fn is_due(&mut self, crowded: bool) -> bool {
         self.polls = self.polls.wrapping_add(1);
