@@ -21,10 +21,7 @@ use carrousel_transport::{Atomic, AtomicsUnsupportedError, RankId};
 impl Peer {
     /// Posts an atomic. False if it has to wait.
     pub(crate) fn atomic(&mut self, shared: &mut Shared, attempt: Attempt) -> Result<bool, VerbsError> {
-        let has_fence = attempt.atomic.fenced;
-        // Soft-RoCE loses count of what a fence waits for, see `Limits::reads_behind_fences`.
-        let waits = !shared.reads_behind_fences && (self.is_fenced() || has_fence && self.has_fetches());
-        if self.swaps || waits {
+        if self.swaps {
             return Ok(false);
         }
         let Self { state: PeerState::Up, data: Some(rail), control, .. } = self else { return Ok(false) };
@@ -46,7 +43,8 @@ impl Peer {
             operation: attempt.operation(),
             parts: Parts::Keyed(&[result]),
             signaled: true,
-            fenced: has_fence && shared.reads_behind_fences,
+            // Without fences, it waits for reads and atomics before it anyway.
+            fenced: attempt.atomic.fenced && shared.fences,
         };
         if let Err(error) = rail.post(shared, [request], [Posted::Atomic(slot)]) {
             shared.results.as_mut().and_then(|results| results.give_back(slot));

@@ -109,8 +109,6 @@ pub(crate) struct Peer {
     /// The second rail, if there is one, and the order of packets over both.
     pub(crate) control: Option<Box<Control>>,
     pub(crate) credits: Credits<Rules>,
-    /// The number of the last work request that waits for reads before it.
-    fence: Option<u32>,
     /// A swap is posted: later atomics wait until it is over.
     pub(crate) swaps: bool,
     pub(crate) waiting: VecDeque<Waiting>,
@@ -134,7 +132,6 @@ impl Default for Peer {
             control: None,
             // They are not used before the connection is made.
             credits: Credits::new(0),
-            fence: None,
             swaps: false,
             waiting: VecDeque::new(),
             untold: false,
@@ -191,17 +188,6 @@ impl Peer {
         rail.fits(shared, requests).then_some(rail)
     }
 
-    /// Whether something that waits for reads before it may not have begun.
-    pub(crate) fn is_fenced(&self) -> bool {
-        let is_posted = |number| self.data.as_ref().is_some_and(|rail| rail.is_posted(number));
-        self.fence.is_some_and(is_posted)
-    }
-
-    /// Whether a read or an atomic is posted.
-    pub(crate) fn has_fetches(&self) -> bool {
-        self.data.as_ref().is_some_and(Rail::has_fetches)
-    }
-
     /// Posts a packet. False if it has to wait.
     #[inline]
     pub(crate) fn send(
@@ -250,9 +236,6 @@ impl Peer {
         shared: &mut Shared,
         mut transfer: Transfer,
     ) -> Result<Option<Transfer>, VerbsError> {
-        if transfer.kind != TransferKind::Write && !shared.reads_behind_fences && self.is_fenced() {
-            return Ok(Some(transfer));
-        }
         while transfer.len > shared.message {
             let Some(rail) = self.room(shared, 1) else { return Ok(Some(transfer)) };
             let (id, signaled) = (rail.id(0), rail.signals(shared));
@@ -264,8 +247,11 @@ impl Peer {
         let Self { state: PeerState::Up, data: Some(rail), control, credits, .. } = self else {
             return Ok(Some(transfer));
         };
-        let requests = 1 + u32::from(transfer.notice.is_some());
-        if !rail.fits(shared, requests) {
+        // A read is complete here when its answer is: the notice must not overtake it.
+        let is_fenced = transfer.kind == TransferKind::Read && transfer.notice.is_some();
+        let fence = if is_fenced { rail.fence() } else { None };
+        let notice_at = 1 + u32::from(fence.is_some());
+        if !rail.fits(shared, notice_at + u32::from(transfer.notice.is_some())) {
             return Ok(Some(transfer));
         }
         let parts = Parts::Keyed(&[transfer.piece(transfer.len)]);
@@ -289,23 +275,25 @@ impl Peer {
             [shared.bounce_buffers.sge(slot, len)]
         });
         let kind = control.as_mut().map_or(PACKET, |control| control.number(notice.direction()));
-        // A read is complete here when its answer is: the notice must not overtake it.
-        let fenced = transfer.kind != TransferKind::Write;
         let notice = Request {
-            id: rail.id(1),
+            id: rail.id(notice_at),
             operation: Operation::Send(frame::immediate(kind, credits.give())),
             parts: copied.as_ref().map_or(Parts::Inline([head, &[]]), |sge| Parts::Keyed(sge)),
-            // A read may wait for its end, or another packet for its buffer.
-            signaled: fenced && !shared.reads_behind_fences || slot.is_some() && rail.signals(shared),
-            fenced,
+            // Another packet may wait for its buffer.
+            signaled: slot.is_some() && rail.signals(shared),
+            fenced: is_fenced && shared.fences,
         };
-        let number = rail.number(1);
-        let posted = [transfer.posted(), slot.map_or(Posted::Nothing, Posted::Slot)];
+        let (transferred, noticed) = (transfer.posted(), slot.map_or(Posted::Nothing, Posted::Slot));
+        let went = match fence {
+            None => rail.post(shared, [data, notice], [transferred, noticed]),
+            Some((operation, word)) => {
+                let parts = Parts::Keyed(&[word]);
+                let fence = Request { id: rail.id(1), operation, parts, signaled: false, fenced: false };
+                rail.post(shared, [data, fence, notice], [transferred, Posted::Nothing, noticed])
+            }
+        };
         // The buffer of a packet that could not be posted is free again: its peer is lost, and others need it.
-        rail.post(shared, [data, notice], posted).inspect_err(|_| shared.free.extend(slot))?;
-        if fenced {
-            self.fence = Some(number);
-        }
+        went.inspect_err(|_| shared.free.extend(slot))?;
         Ok(None)
     }
 

@@ -2,7 +2,7 @@
 
 use crate::VerbsError;
 use crate::frame::{self, takes_credit};
-use crate::ibv::{Operation, Parts, QueuePair, Request};
+use crate::ibv::{Operation, Parts, QueuePair, Request, Sge};
 use crate::shared::{Posted, Shared};
 use carrousel_connection::{Credits, Rules};
 use carrousel_transport::{Arrival, RankId};
@@ -73,9 +73,9 @@ impl Rail {
         self.unsignaled + 1 >= SIGNAL.min(self.pair.depth() as u32 / 2) || shared.is_scarce()
     }
 
-    /// Whether the work request of this number may not be complete.
-    pub(crate) fn is_posted(&self, number: u32) -> bool {
-        (number.wrapping_sub(self.first) as usize) < self.posted.len()
+    /// What stands for a fence, if the adapter has none.
+    pub(crate) fn fence(&self) -> Option<(Operation, Sge)> {
+        self.pair.fence()
     }
 
     /// Whether no work request is posted.
@@ -96,11 +96,6 @@ impl Rail {
     /// Whether a write, a read or an atomic is posted.
     pub(crate) fn has_transfers(&self) -> bool {
         self.posted.iter().any(|one| matches!(one, Posted::Write(_) | Posted::Read(_) | Posted::Atomic(_)))
-    }
-
-    /// Whether a read or an atomic is posted.
-    pub(crate) fn has_fetches(&self) -> bool {
-        self.posted.iter().any(|one| matches!(one, Posted::Read(_) | Posted::Atomic(_)))
     }
 
     /// Posts requests that fit, with what hangs on each.

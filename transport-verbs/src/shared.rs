@@ -34,8 +34,8 @@ pub(crate) struct Shared {
     pub(crate) room: u32,
     /// Bytes of the largest work request.
     pub(crate) message: u64,
-    /// Whether a read may be posted behind a closed fence.
-    pub(crate) reads_behind_fences: bool,
+    /// Whether the adapter can be given fences; if not, it starts one read or atomic at a time, see `Limits::fences`.
+    pub(crate) fences: bool,
     /// What atomics find, once there was one.
     pub(crate) results: Option<Box<Results>>,
 }

@@ -98,7 +98,7 @@ impl Verbs {
         let window = (settings.receives.saturating_sub(more).min(window.into()) as u16).max(2);
         let receives = ReceiveBuffers::new(device, settings.receives.max(window.into()), size)?;
         let completions = Arc::new(Completions::new(device, receives.count() + OUTSTANDING)?);
-        let room = completions.capacity().saturating_sub(receives.count()).max(2);
+        let room = completions.capacity().saturating_sub(receives.count()).max(3);
         let bounce_buffers = BounceBuffers::new(device, BOUNCE_BUFFERS, size, Access::Own)?;
         let shape = Shape {
             depth: settings.depth.min(device.limits.queue_depth).max(4),

@@ -2,15 +2,16 @@
 //! knows its rank; and they have the receiver's key in them, which strangers do not know.
 
 use crate::Address;
-use crate::ibv::Ends;
+use crate::ibv::{Ends, NO_WORD};
 use carrousel_connection::Hello;
+use carrousel_transport::Memory;
 use zerocopy::little_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 /// The first bytes: anybody may send a datagram to the queue by mistake.
 const MAGIC: u32 = u32::from_le_bytes(*b"crsl");
 /// Of what follows.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 /// The most bytes of a name.
 pub(crate) const NAME_MAX: usize = crate::ibv::DATAGRAM_MAX - size_of::<Bytes>();
 
@@ -53,6 +54,9 @@ struct Bytes {
     /// 0 without a second queue pair: no connection has that number.
     control_number: U32,
     control_first: U32,
+    /// That of the first queue pair.
+    word: U64,
+    word_key: U32,
 }
 
 impl From<&WireupMessage> for Bytes {
@@ -74,6 +78,8 @@ impl From<&WireupMessage> for Bytes {
             first: ends.first.into(),
             control_number: control.map_or(0, |ends| ends.number).into(),
             control_first: control.map_or(0, |ends| ends.first).into(),
+            word: ends.word.address.into(),
+            word_key: ends.word.key.into(),
         }
     }
 }
@@ -94,8 +100,10 @@ impl WireupMessage {
         let fits = numbers.into_iter().all(|number| number <= 0xff_ffff);
         let address = Address { lid: bytes.lid.get(), gid: bytes.gid, queue, key: bytes.key.get() };
         let Address { lid, gid, .. } = address;
-        let ends = Ends { lid, gid, number, first, mtu: bytes.mtu, reads: bytes.reads };
-        let second = Ends { number: control_number, first: control_first, ..ends };
+        let word = Memory { address: bytes.word.get(), key: bytes.word_key.get() };
+        let ends = Ends { lid, gid, number, first, mtu: bytes.mtu, reads: bytes.reads, word };
+        // Nothing is read by it.
+        let second = Ends { number: control_number, first: control_first, word: NO_WORD, ..ends };
         let is_named = (1..=NAME_MAX).contains(&name.len());
         (is_ours && fits && is_named && bytes.window.get() >= 2).then(|| Self {
             from: name.to_vec(),
@@ -121,9 +129,10 @@ mod tests {
 
     fn message() -> WireupMessage {
         let address = Address { lid: 7, gid: [9; 16], queue: 17, key: u64::MAX };
-        let ends = Ends { lid: 7, gid: [9; 16], number: 0xff_ffff, first: 1, mtu: 5, reads: 16 };
+        let word = Memory { address: u64::MAX, key: 5 };
+        let ends = Ends { lid: 7, gid: [9; 16], number: 0xff_ffff, first: 1, mtu: 5, reads: 16, word };
         let hello = Hello { heard: true, sure: false };
-        let control = Some(Ends { number: 18, first: 0xff_ffff, ..ends });
+        let control = Some(Ends { number: 18, first: 0xff_ffff, word: NO_WORD, ..ends });
         WireupMessage {
             from: b"rank 3".to_vec(),
             to: 0xfeed_0000_0000_0007,
@@ -168,7 +177,7 @@ mod tests {
         };
         assert!(changed(|_| {}).is_some());
         assert_eq!(changed(|bytes| bytes.magic = 0.into()), None);
-        assert_eq!(changed(|bytes| bytes.version = 2), None);
+        assert_eq!(changed(|bytes| bytes.version = 3), None);
         assert_eq!(changed(|bytes| bytes.flags = 4), None);
         assert_eq!(changed(|bytes| bytes.number = 0x100_0000.into()), None);
         assert_eq!(changed(|bytes| bytes.control_number = 0x100_0000.into()), None);

@@ -6,10 +6,10 @@ mod fake;
 
 use allocation_counter::measure;
 use carrousel_transport::{
-    Arrival, BODY_MAX, Context, Direction, HEAD_MAX, Head, Header, Protocol, Transport,
+    Arrival, BODY_MAX, Context, Direction, HEAD_MAX, Head, Header, Memory, Protocol, Transport,
 };
 use carrousel_transport_verbs::Settings;
-use fake::{Adapter, End, Reports, connected};
+use fake::{Adapter, End, Reports, connected, head};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use std::collections::BTreeMap;
 use std::env;
@@ -93,6 +93,29 @@ fn a_notice_is_posted_with_its_transfer_however_few_bytes_are_inline() {
         assert_eq!(ends[0].heard.written, 2 * ROUNDS, "where {inline} bytes are inline");
         let doorbells = adapters[0].doorbells() - before;
         assert_eq!(doorbells, notices.len() as u64 * ROUNDS, "where {inline} bytes are inline");
+    }
+}
+
+/// A rank that computes posts nothing: what is not posted with the call that starts it moves no byte meanwhile.
+#[test]
+fn reads_and_their_notices_are_posted_at_once_also_to_soft_roce_which_has_no_fences() {
+    let hard = [Adapter(14), Adapter(15)];
+    let soft = [Adapter(16), Adapter(17)].map(Adapter::as_soft_roce);
+    // Over Soft-RoCE a word of the peer is read, instead of a fence.
+    for (adapters, posted) in [(hard, (2, 2, 16)), (soft, (4, 0, 1))] {
+        let [mut own, mut other] = connected(adapters);
+        adapters[0].stall(true);
+        let (there, mut here) = ([1_u64, 2], [0_u64; 2]);
+        for (from, into) in there.iter().zip(&mut here) {
+            let address = |place: *mut u64| Memory { address: place.expose_provenance() as u64, key: 1 };
+            let places = [address((&raw const *from).cast_mut()), address(into)];
+            own.read(1, places, 8, Some(head(Direction::ToSender, 2)));
+        }
+        assert_eq!(adapters[0].reads(), posted, "reads, fences, and reads at a time");
+        Reports::default().hear(&mut other, 2);
+        adapters[0].stall(false);
+        Reports::default().hear(&mut own, 2);
+        assert_eq!(here, there);
     }
 }
 

@@ -94,9 +94,9 @@
 //! | write, then read | both copied at once, or fragments and request in one ring | the same queue pair | the request arrives later | data of reads is not modelled |
 //! | read, then read | copied at once, or answered in the order of asking | answered in the order of asking | one queue of answers | each completes at any time |
 //! | send or write, then atomic | the frame that asks for it comes behind | the same queue pair; of two, when what went by the other one is acknowledged | the request arrives later | takes effect at any time |
-//! | read, then fenced atomic | asked for when the data is in place | fenced; with Soft-RoCE, posted when no read is outstanding | the request arrives later | takes effect at any time |
+//! | read, then fenced atomic | asked for when the data is in place | fenced; Soft-RoCE starts one at a time | the request arrives later | takes effect at any time |
 //! | atomic, then atomic | asked for, and served, in order; a fenced one when all before it are answered | served in order; one behind a swap is posted when that is over | the request arrives later | takes effect in order |
-//! | read, then its notice | posted when the copy is made, or the last fragment has arrived | fenced, posted with the read | leaves when the last byte is at the reader's card | launched when the data lands, before the completion is reported |
+//! | read, then its notice | posted when the copy is made, or the last fragment has arrived | fenced, posted with the read; with Soft-RoCE, behind another read | leaves when the last byte is at the reader's card | launched when the data lands, before the completion is reported |
 //! | read or atomic, then another fence | the poster waits: [`Outbound`] has no other | the same | the same | the same |
 //! | an atomic is whole | its owner alone serves it, when it polls | the adapter of the owner serves it | served when the request arrives | takes effect in one step |
 //! | completions | one queue, in the order of posting | in the order of posting for each connection | in order for each connection | writes in order for each communicator, atomics in order for each pair, reads in any order |

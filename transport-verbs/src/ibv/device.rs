@@ -31,10 +31,12 @@ pub(crate) struct Limits {
     pub(crate) reads_started: u8,
     /// Bytes of one work request.
     pub(crate) message: u64,
-    /// Whether a read may be posted behind a fence that is still closed. Not to Soft-RoCE (`rxe`, as of Linux 6.1): when it
-    /// sends again from an earlier request on, because that was lost or met no receive buffer, the fence waits for
-    /// all reads that were ever started (`rxe_wqe_is_fenced`), also for those behind it, which wait for it.
-    pub(crate) reads_behind_fences: bool,
+    /// Whether it can be given fences. Not Soft-RoCE (`rxe`, as of Linux 6.1): when it sends again from an earlier request
+    /// on, because that was lost or met no receive buffer, a fence waits for all reads that were ever started
+    /// (`rxe_wqe_is_fenced`), also for those behind it, which wait for it. It is to start one read or atomic at a time
+    /// instead: each then waits for those before it, and what is posted behind one starts no earlier. So a read of nothing
+    /// that matters ([`QueuePair::fence`](super::QueuePair::fence)) stands for a fence.
+    pub(crate) fences: bool,
     /// Whether it has atomics, each of which is whole for the others of this device. Soft-RoCE's are so only on a network
     /// that loses nothing: of one whose answer is lost, it may report a value that was not there, or do it twice.
     pub(crate) atomics: bool,
@@ -176,7 +178,7 @@ impl Device {
                 reads_served: 0,
                 reads_started: 0,
                 message: 0,
-                reads_behind_fences: false,
+                fences: false,
                 atomics: false,
             },
             on_demand: false,
@@ -200,13 +202,14 @@ impl Device {
         open.apart = made("a protection domain", unsafe { sys::ibv_alloc_pd(context) })?;
         let few = |number: i32| u8::try_from(number.clamp(0, 16)).unwrap_or(0);
         let many = |number: i32| u32::try_from(number).unwrap_or(0);
+        let has_fences = attributes.vendor_id != RXE;
         open.limits = Limits {
             queue_depth: many(attributes.max_qp_wr),
             completions: many(attributes.max_cqe),
             receives: many(attributes.max_srq_wr),
             reads_served: few(attributes.max_qp_rd_atom),
-            reads_started: few(attributes.max_qp_init_rd_atom),
-            reads_behind_fences: attributes.vendor_id != RXE,
+            reads_started: if has_fences { few(attributes.max_qp_init_rd_atom) } else { 1 },
+            fences: has_fences,
             atomics: attributes.atomic_cap != sys::ibv_atomic_cap::IBV_ATOMIC_NONE,
             ..open.limits
         };

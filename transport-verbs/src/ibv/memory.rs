@@ -2,7 +2,7 @@
 
 use super::{Device, made};
 use crate::{Access, VerbsError};
-use carrousel_transport::Keys;
+use carrousel_transport::{Keys, Memory};
 use rdma_sys as sys;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ffi::c_void;
@@ -190,6 +190,11 @@ impl BounceBuffers {
     pub(crate) fn sge(&self, slot: u32, len: usize) -> Sge {
         let len = len.min(self.size) as u32;
         Sge { address: self.at(slot).addr() as u64, len, key: self.region.keys().local }
+    }
+
+    /// A slot as peers know it that may access it.
+    pub(crate) fn remote(&self, slot: u32) -> Memory {
+        Memory { address: self.at(slot).expose_provenance() as u64, key: self.region.keys().remote }
     }
 
     /// The first bytes of a slot that nothing is posted for.

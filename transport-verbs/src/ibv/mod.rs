@@ -18,7 +18,7 @@ pub use self::device::Device;
 pub(crate) use self::device::{DeviceEvent, Limits, LinkLayer};
 pub(crate) use self::memory::{BounceBuffers, Sge};
 pub use self::memory::{Region, Trial};
-pub(crate) use self::pair::{Ends, Operation, Parts, QueuePair, Request, Shape};
+pub(crate) use self::pair::{Ends, NO_WORD, Operation, Parts, QueuePair, Request, Shape};
 pub(crate) use self::queues::{Completion, Completions, Failure, ReceiveBuffers, ReceiveQueue};
 
 use crate::VerbsError;

@@ -1,13 +1,14 @@
 //! A queue pair: one end of a reliable connection.
 
 use super::queues::ReceiveQueue;
-use super::{Completions, Device, Sge, checked, made};
-use crate::VerbsError;
+use super::{BounceBuffers, Completions, Device, Sge, checked, made};
+use crate::{Access, VerbsError};
+use carrousel_transport::Memory;
 use rdma_sys as sys;
 use std::fmt;
 use std::io;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a work request is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,14 @@ pub(crate) struct Ends {
     pub(crate) mtu: u8,
     /// Reads that it serves at a time.
     pub(crate) reads: u8,
+    /// A word that the peer may read at any time, if the adapter has no fences; otherwise [`NO_WORD`].
+    pub(crate) word: Memory,
 }
+
+/// The name of no word: no memory has this key.
+pub(crate) const NO_WORD: Memory = Memory { address: 0, key: 0 };
+/// Bytes of a word.
+const WORD: usize = 8;
 
 /// How a queue pair is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +87,10 @@ pub(crate) struct QueuePair {
     number: u32,
     first: u32,
     shape: Shape,
+    /// Of an adapter without fences: the word that the peer reads, into which this end reads that of the peer, too. What is
+    /// in it nobody looks at. It goes when the queue pair is destroyed.
+    word: Option<BounceBuffers>,
+    peer_word: OnceLock<Memory>,
     device: Arc<Device>,
     #[expect(dead_code, reason = "they have to outlive the pair")]
     needs: (Arc<Completions>, Arc<ReceiveQueue>),
@@ -92,7 +104,7 @@ impl fmt::Debug for QueuePair {
 
 // SAFETY: libibverbs is thread safe, and the pointer is only handed to it.
 unsafe impl Send for QueuePair {}
-// SAFETY: as above.
+// SAFETY: as above; adapters alone touch what is in the word.
 unsafe impl Sync for QueuePair {}
 
 /// Pieces of memory that one work request gathers.
@@ -109,15 +121,20 @@ impl QueuePair {
     ) -> Result<Self, VerbsError> {
         let (pair, inline) = Self::make(device, completions, receives, shape)?;
         let shape = Shape { inline, ..shape };
-        let made = Self {
+        let mut made = Self {
             pair,
             // SAFETY: a live pair, whose number does not change.
             number: unsafe { (*pair).qp_num },
             first: first & 0xff_ffff,
             shape,
+            word: None,
+            peer_word: OnceLock::new(),
             device: Arc::clone(device),
             needs: (Arc::clone(completions), Arc::clone(receives)),
         };
+        if !device.limits.fences {
+            made.word = Some(BounceBuffers::new(device, 1, WORD, Access::Write)?);
+        }
         made.prepare()?;
         Ok(made)
     }
@@ -176,7 +193,19 @@ impl QueuePair {
             first: self.first,
             mtu: device.mtu,
             reads,
+            word: self.word.as_ref().map_or(NO_WORD, |word| word.remote(0)),
         }
+    }
+
+    /// A read that stands for a fence, and where to, on an adapter that has none; see `Limits::fences`. An answer that is
+    /// lost is asked for again, maybe behind a notice, by which the peer may have released what it had announced; the word
+    /// stays. A peer whose adapter has fences has none. There nothing is read, for which no key is needed (InfiniBand,
+    /// volume 1, C9-88): it is Soft-RoCE that looks for one when it is asked again.
+    pub(crate) fn fence(&self) -> Option<(Operation, Sge)> {
+        let word = self.word.as_ref()?;
+        let Memory { address, key } = self.peer_word.get().copied().unwrap_or(NO_WORD);
+        let len = if key == NO_WORD.key { 0 } else { WORD };
+        Some((Operation::Read { address, key }, word.sge(0, len)))
     }
 
     /// Bytes that may be copied into a work request.
@@ -218,6 +247,8 @@ impl QueuePair {
     pub(crate) fn connect(&self, peer: &Ends) -> Result<(), VerbsError> {
         use sys::ibv_qp_attr_mask as is;
         let limits = self.device.limits;
+        // A queue pair is connected once.
+        let _ = self.peer_word.set(peer.word);
         let mut ready = attributes();
         let set = ready.set();
         set.qp_state = sys::ibv_qp_state::IBV_QPS_RTR;

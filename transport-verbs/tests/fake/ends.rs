@@ -2,7 +2,7 @@
 
 use super::Adapter;
 use carrousel_transport::{
-    Arrival, Context, Direction, Handle, Handler, Head, Header, Memory, OnlyKeys, Outbound, Payload,
+    Arrival, Context, Direction, Handle, Handler, Head, Header, Keys, Memory, OnlyKeys, Outbound, Payload,
     Protocol, RankId, Read, Transport, Write,
 };
 use carrousel_transport_verbs::{Out, Settings, Verbs};
@@ -130,9 +130,14 @@ impl End {
     /// As [`End::read_nothing`], and a packet behind it.
     pub(crate) fn read_notice(&mut self, of: u32, notice: Option<Head>) {
         let nowhere = Memory { address: 0, key: 0 };
+        self.read(of, [nowhere; 2], 0, notice);
+    }
+
+    /// Posts a read of `len` bytes of a peer, from one place into the other, and a packet behind it.
+    pub(crate) fn read(&mut self, of: u32, [from, into]: [Memory; 2], len: u64, notice: Option<Head>) {
         let request = Handle { index: 1, generation: 0 };
-        let read = Read { of: RankId(of), from: nowhere, into: nowhere, len: 0, request, notice };
-        self.verbs.out().read(&read, &mut self.heard.memory);
+        let read = Read { of: RankId(of), from, into, len, request, notice };
+        self.verbs.out().read(&read, &mut OnlyKeys(Some(Keys { local: 1, remote: 1 })));
     }
 
     /// Takes what has come.

@@ -23,7 +23,7 @@ pub(crate) use self::library::{RankPair, apart};
 pub(crate) use self::network::{Layer, Port, Way};
 pub(crate) use self::symbols::counted;
 
-use self::world::{Element, world};
+use self::world::{Element, State, world};
 use rdma_sys::ibv_event_type;
 use std::thread;
 
@@ -111,6 +111,13 @@ impl Adapter {
     /// How many atomics were posted to its connections, and how many of them had a fence.
     pub(crate) fn atomics(self) -> (u64, u64) {
         world().adapters[self.0].atomics
+    }
+
+    /// How many reads were posted to its connections, how many requests with a fence, and how many reads and atomics
+    /// each connection may start at a time.
+    pub(crate) fn reads(self) -> (u64, u64, u8) {
+        let State { reads, fences, started, .. } = world().adapters[self.0];
+        (reads, fences, started)
     }
 
     /// Has what newer versions of the library know.

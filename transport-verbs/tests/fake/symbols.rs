@@ -382,6 +382,9 @@ extern "C" fn ibv_modify_qp(pair: *mut sys::ibv_qp, attributes: *mut sys::ibv_qp
     if has(is::IBV_QP_STATE) {
         pair.base.state = set.qp_state;
     }
+    if has(is::IBV_QP_MAX_QP_RD_ATOMIC) {
+        world.adapters[adapter].started = set.max_rd_atomic;
+    }
     if has(is::IBV_QP_QKEY) {
         pair.key = set.qkey;
     }

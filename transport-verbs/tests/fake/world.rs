@@ -40,6 +40,11 @@ pub(super) struct State {
     pub(super) is_soft: bool,
     /// Atomics that were posted to its connections, and how many of them had a fence.
     pub(super) atomics: (u64, u64),
+    /// Reads that were posted to its connections, and other requests with a fence.
+    pub(super) reads: u64,
+    pub(super) fences: u64,
+    /// Reads and atomics that its connections start at a time, as the last one has asked for.
+    pub(super) started: u8,
     /// By bits: those that its connections have asked for.
     pub(super) levels: u16,
     /// What it sends on this service level does not arrive yet.
@@ -102,6 +107,9 @@ const fn states() -> [State; ADAPTERS] {
         lacks_atomics: false,
         is_soft: false,
         atomics: (0, 0),
+        reads: 0,
+        fences: 0,
+        started: 0,
         levels: 0,
         held: None,
         stalls: false,
@@ -333,11 +341,14 @@ impl World {
             is_ready && peer.peer == pair.base.qp_num && is_reached
         });
         let peer = peer.ok_or(status::IBV_WC_RETRY_EXC_ERR)?;
+        let adapter = &mut self.adapters[adapter_of(pair.base.context)];
+        adapter.fences += u64::from(request.send_flags & sys::ibv_send_flags::IBV_SEND_FENCE.0 != 0);
         match request.opcode {
-            // They have no bytes: they do nothing but being acknowledged.
-            sys::ibv_wr_opcode::IBV_WR_RDMA_WRITE | sys::ibv_wr_opcode::IBV_WR_RDMA_READ
-                if request.num_sge == 0 =>
-            {
+            // It has no bytes: it does nothing but being acknowledged.
+            sys::ibv_wr_opcode::IBV_WR_RDMA_WRITE if request.num_sge == 0 => Ok(()),
+            sys::ibv_wr_opcode::IBV_WR_RDMA_READ => {
+                adapter.reads += 1;
+                read(request);
                 Ok(())
             }
             sys::ibv_wr_opcode::IBV_WR_SEND_WITH_IMM => {
@@ -409,6 +420,20 @@ fn atomic(request: &sys::ibv_send_wr) -> Option<()> {
         result.write(found);
     }
     Some(())
+}
+
+/// Brings the bytes that a request names, if it names any.
+fn read(request: &sys::ibv_send_wr) {
+    // SAFETY: what reads have is an address and a key.
+    let from = unsafe { request.wr.rdma.remote_addr };
+    let from = std::ptr::with_exposed_provenance::<u8>(from as usize);
+    if request.num_sge == 1 {
+        // SAFETY: a request comes with as many pieces as it says.
+        let piece = unsafe { &*request.sg_list };
+        let into = std::ptr::with_exposed_provenance_mut::<u8>(piece.addr as usize);
+        // SAFETY: the one that posts a request says that both are valid until its completion is taken.
+        unsafe { into.copy_from(from, piece.length as usize) };
+    }
 }
 
 /// How many bytes a request has.
