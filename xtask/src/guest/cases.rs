@@ -1,7 +1,7 @@
 //! The tests in guests: a table. A new test is a new entry of [`CASES`].
 
 use super::job::{End, GuestJob, Program};
-use super::open_mpi;
+use super::mpi::GuestMpi;
 use super::packages;
 use super::run::Host;
 use crate::built::{Built, COMMAND, Kind, example};
@@ -20,9 +20,9 @@ struct GuestCase {
     programs: &'static [&'static str],
     /// Programs of ours that it needs, found by name in the guest.
     built: &'static [Built],
-    /// Sources of programs for Open MPI, in C. With them come its launcher, and the provider for libfabric, as
-    /// `carrousel_ofi`.
-    open_mpi: &'static [&'static str],
+    /// An MPI library, and sources of programs for it, in C. With them come its launcher, and the provider for
+    /// libfabric, as `carrousel_ofi`.
+    mpi: Option<(GuestMpi, &'static [&'static str])>,
     /// Whether it needs ssh between guests.
     ssh: bool,
     timeout_s: u32,
@@ -38,7 +38,7 @@ const CASE: GuestCase = GuestCase {
     statuses: &[0],
     programs: &[],
     built: &[],
-    open_mpi: &[],
+    mpi: None,
     ssh: false,
     timeout_s: 60,
     command: "",
@@ -49,7 +49,8 @@ const CASE: GuestCase = GuestCase {
 /// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
 /// `ibv_rc_pingpong` always needs; `meet TEST` is a test of the conformance suite whose ranks are in several guests.
 /// `cut_power` ends a guest at once; `poweroff -f` would end its devices first, and a Soft-RoCE device whose link is
-/// gone keeps the kernel busy for minutes with what it still has to send.
+/// gone keeps the kernel busy for minutes with what it still has to send. `provider` makes the directory from which
+/// libfabric loads the provider, and `overlaps COMMAND`, in the first guest, tells of the waits of its ranks.
 pub(super) const PRELUDE: &str = r#"set -e
 listens() { until grep -q ":$(printf %04X $1) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do usleep 10000; done; }
 tell() { : >/shared/$1; }
@@ -57,6 +58,22 @@ hear() { until [ -e /shared/$1 ]; do usleep 10000; done; }
 cut_power() { echo b >/proc/sysrq-trigger; }
 tc() { /usr/local/bin/tc "$@"; }
 pingpong() { ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX "$@"; }
+provider() {
+    # libfabric loads what is called so, from directories that it is told.
+    mkdir /tmp/provider
+    ln -s /usr/local/bin/carrousel_ofi /tmp/provider/libcarrousel-fi.so
+    tell provider.$NODE_ID
+    [ $NODE_ID = 0 ] || exit 0
+    hear provider.1
+}
+overlaps() {
+    "$@" >/tmp/printed 2>&1 || status=$?
+    cat /tmp/printed
+    [ ${status:-0} = 0 ]
+    # Milliseconds that the ranks wait for 1 MiB after they have computed for 300: on a busy machine the network's.
+    waits='s/.*"case": "\([a-z]*_early\)", "call": "\([a-z]*_wait\)",.*"value": \([^,]*\),.*/\1 \2 \3/p'
+    [ $(sed -n "$waits" /tmp/printed | wc -l) = 4 ]
+}
 meet() { CARROUSEL_MEETING=/shared conformance --ignored --nocapture --exact $1; }
 "#;
 
@@ -359,25 +376,29 @@ const CASES: &[GuestCase] = &[
     GuestCase {
         name: "ranks of Open MPI in two guests run on the provider, which overlaps what they compute",
         statuses: &[0, 0],
-        open_mpi: &["nodes.c"],
+        mpi: Some((GuestMpi::OpenMpi, &["nodes.c"])),
         ssh: true,
         timeout_s: 180,
         command: r#"
-            # libfabric loads what is called so, from directories that it is told.
-            mkdir /tmp/provider
-            ln -s /usr/local/bin/carrousel_ofi /tmp/provider/libcarrousel-fi.so
-            tell provider.$NODE_ID
-            [ $NODE_ID = 0 ] || exit 0
-            hear provider.1
-            mpiexec.openmpi --allow-run-as-root -H n0,n1 -n 2 --bind-to none -x FI_PROVIDER_PATH=/tmp/provider \
+            provider
+            overlaps mpiexec.openmpi --allow-run-as-root -H n0,n1 -n 2 --bind-to none -x FI_PROVIDER_PATH=/tmp/provider \
                 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include carrousel --mca mtl_base_verbose 100 \
-                nodes-openmpi latency overlap >/tmp/printed 2>&1 || status=$?
-            cat /tmp/printed
-            [ ${status:-0} = 0 ]
-            # Milliseconds that the ranks wait for 1 MiB after they have computed for 100: on a busy machine the network's.
-            waits='s/.*"case": "\([a-z]*_early\)", "call": "\([a-z]*_wait\)",.*"value": \([^,]*\),.*/\1 \2 \3/p'
-            [ $(sed -n "$waits" /tmp/printed | wc -l) = 4 ]"#,
+                nodes-openmpi latency overlap"#,
         says: &["mtl:ofi:provider: carrousel", r#""bench": "latency""#],
+        ..CASE
+    },
+    GuestCase {
+        name: "ranks of MPICH in two guests run on the provider, which overlaps what they compute",
+        statuses: &[0, 0],
+        mpi: Some((GuestMpi::Mpich, &["nodes.c"])),
+        ssh: true,
+        timeout_s: 180,
+        command: r#"
+            provider
+            export FI_PROVIDER_PATH=/tmp/provider FI_PROVIDER=carrousel
+            export MPIR_CVAR_CH4_NETMOD=ofi MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_DEBUG_SUMMARY=1
+            overlaps mpiexec.hydra -launcher ssh -hosts n0,n1 -ppn 1 -n 2 nodes-mpich latency overlap bandwidth"#,
+        says: &["libfabric provider: carrousel", r#""bench": "latency""#, r#""bench": "bandwidth""#],
         ..CASE
     },
     GuestCase {
@@ -412,23 +433,31 @@ pub(crate) fn steps(steps: &mut Steps) {
     for case in CASES {
         steps.step(&format!("guests: {}", case.name), || {
             match host.get_or_init(|| packages::install_missing().and_then(|()| Host::prepare())) {
-                Ok(host) => case.run(host).map(|()| StepOutcome::Passed),
-                // Where everything can be installed, nothing is left out.
-                Err(why) if env::var("CI").is_ok_and(|ci| ci == "true") => Err(why.clone()),
-                Err(why) => Ok(StepOutcome::Skipped(why.clone())),
+                Ok(host) => case.run(host),
+                Err(why) => left_out(why.clone()),
             }
         });
     }
 }
 
+/// What comes of a case whose requirements cannot be had: where everything can be installed, nothing is left out.
+fn left_out(why: String) -> Result<StepOutcome, String> {
+    if env::var("CI").is_ok_and(|ci| ci == "true") { Err(why) } else { Ok(StepOutcome::Skipped(why)) }
+}
+
 impl GuestCase {
-    fn run(&self, host: &Host) -> Result<(), String> {
+    fn run(&self, host: &Host) -> Result<StepOutcome, String> {
+        if let Some((mpi, _)) = self.mpi
+            && let Err(why) = mpi.install()
+        {
+            return left_out(why);
+        }
         let mut printed = Vec::new();
         let ends = host.run(&self.job()?, &mut |line| {
             println!("{line}");
             printed.push(line.to_owned());
         })?;
-        self.judge(&ends, &printed)
+        self.judge(&ends, &printed).map(|()| StepOutcome::Passed)
     }
 
     fn job(&self) -> Result<GuestJob, String> {
@@ -436,10 +465,9 @@ impl GuestCase {
             self.programs.iter().map(|name| Program::find(name)).collect::<Result<_, _>>()?;
         let mut files = Vec::new();
         let mut built = self.built.to_vec();
-        if !self.open_mpi.is_empty() {
-            packages::install_missing_mpi()?;
-            programs.extend(open_mpi::programs(self.open_mpi)?);
-            files.extend(open_mpi::files());
+        if let Some((mpi, sources)) = self.mpi {
+            programs.extend(mpi.programs(sources)?);
+            files.extend(mpi.files());
             built.push(PROVIDER);
         }
         for built in built {

@@ -10,7 +10,7 @@ mod cases;
 mod contents;
 mod job;
 mod kernel;
-mod open_mpi;
+mod mpi;
 pub(crate) mod packages;
 mod paths;
 mod qemu;

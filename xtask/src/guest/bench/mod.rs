@@ -7,7 +7,7 @@
 mod script;
 
 use super::job::{BROKEN, End, GuestJob, Program};
-use super::open_mpi;
+use super::mpi::GuestMpi;
 use super::packages;
 use super::run::Host;
 use crate::bench::Format;
@@ -34,11 +34,9 @@ MPICH and Open MPI, one right after the other. As root on Debian, what is missin
                  isend and its wait hold the sender; from the same buffers: those that are used often enough are
                  not copied, if `carrousel bench reuse` says that this pays, which in such guests it does for
                  large ones; beside ours by send, which copies them, in turn
-  overlap        a barrier; irecv of 1 MiB at one rank, isend at the other; both compute 100 ms; both wait: what each
+  overlap        a barrier; irecv of 1 MiB at one rank, isend at the other; both compute 300 ms; both wait: what each
                  call takes, in ms, with a sender that is 5 ms later and with a receiver that is, with one message
-                 and with two; the target is on every wait. The second of two messages of an early sender misses it:
-                 it is read behind the first one's ATS, which is fenced, and Soft-RoCE cannot be given a read behind
-                 a fence that is closed
+                 and with two; the target is on every wait
   bandwidth      16 isend of 1 MiB to 16 irecv, then an acknowledgement; beside ib_write_bw
 
 The exit status is 1 when a target is not met, and 125 when nothing could be measured. Ratios say whether our own
@@ -169,7 +167,7 @@ impl GuestBench {
         Ok(GuestJob {
             nodes: 2,
             programs,
-            files: open_mpi::files().chain([PathBuf::from(UCX_FILES)]).collect(),
+            files: GuestMpi::OpenMpi.files().chain([PathBuf::from(UCX_FILES)]).collect(),
             environment: Vec::new(),
             ssh: true,
             timeout_s: STEP_S * (1 + self.rounds * script::STEPS),
