@@ -108,7 +108,7 @@ pub const fn check_usage_of_build() -> CheckUsage {
     if cfg!(debug_assertions) { CheckUsage::Error } else { CheckUsage::Off }
 }
 
-/// The transport to other nodes, if there are any; or why there is none.
+/// The transport to other nodes: none if all ranks are on this one, and an error that says why there can be none.
 fn net(
     topology: &NodeTopology,
     settings: &Settings,

@@ -127,7 +127,7 @@ impl AnyNetwork {
         Err(verbs::NOT_BUILT.to_owned())
     }
 
-    /// The network of an open endpoint, as the options say; or why there is none.
+    /// The network of an open endpoint, as the options say. The inner error says why there can be none.
     ///
     /// # Errors
     /// When options are wrong.

@@ -37,8 +37,8 @@ impl Endpoint {
         Ok((communicator, self.communicators.take(communicator, members.clone())))
     }
 
-    /// Makes a communicator one of strangers: a receive from any source is for whoever sends next, so that no peer's loss
-    /// fails it. In others it might have waited for that peer only.
+    /// Lets receives from any source in this communicator outlast the loss of peers: others may still send. In other
+    /// communicators the loss of a peer fails them, as they may have waited for that peer alone.
     pub fn welcome_strangers(&mut self, communicator: Communicator) -> Result<(), BoxedError> {
         let own = Members::new(&[self.driver.resources.me], self.ranks)?;
         self.driver.define(communicator, &own, &mut Transports::of(&mut self.node, &mut self.net))?;

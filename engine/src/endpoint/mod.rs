@@ -154,7 +154,7 @@ const _: fn() = || {
 };
 
 impl Endpoint {
-    /// The endpoint of a rank. `net` is the transport to other nodes, or the reason why there is none. Its
+    /// The endpoint of a rank. `net` is the transport to other nodes, or says why there can be none. Its
     /// [`Endpoint::address`] has to be published before any peer is used.
     pub fn new(
         topology: &NodeTopology,
@@ -172,7 +172,7 @@ impl Endpoint {
     /// [full address](Endpoint::full_address) is [named here](Endpoint::peer), or they send something. It is rank 0 to
     /// itself, and ranks are its own: no other endpoint has the same. Only endpoints of the same job hear each other.
     ///
-    /// `network` makes the transport to other nodes for peers that introduce themselves, or says why there is none.
+    /// `network` makes the transport to other nodes for peers that introduce themselves, or says why there can be none.
     ///
     /// # Errors
     /// When the settings are wrong, or there is too little memory.

@@ -1,7 +1,7 @@
 //! Reads and writes of peers' memory (fi_rma(3)).
 //!
-//! libfabric has three forms of each call: of one buffer, of a list of them, and of a structure with flags. All are an
-//! [`Access`] to a [`Place`] with [`Pieces`], and differ in what else they say.
+//! libfabric has three forms of each call: with one buffer, with a list of buffers, and with a structure that has flags. All
+//! of them make an [`Access`] to a [`Place`] with [`Pieces`].
 
 use super::start::{TRANSMIT_FLAGS, pieces, start};
 use crate::bindings as b;

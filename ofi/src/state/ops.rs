@@ -48,7 +48,7 @@ pub(super) struct TargetWrite {
 pub(super) enum Kept {
     /// A copy of what is sent, or room for what is received.
     Bytes(Box<[u8]>),
-    /// Room for what is received into several buffers.
+    /// The bytes of a receive into several buffers, and these buffers.
     Scattered(Box<[u8]>, Pieces),
     /// A peer's write.
     Write(TargetWrite),
