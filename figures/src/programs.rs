@@ -240,9 +240,13 @@ pub(crate) fn radix(points: Points) -> Result<Figure, FigureError> {
     figure.panels.push(panel);
     figure.says("ours is never above the baseline, by more than 1 %", compared);
     figure.differs(
-        "The paper sorts 2^29 to 2^33 numbers, which no simulation holds; the shape is that of as many puts of the same kind. \
-         The baseline here differs by its schedule alone, so the difference is smaller than the paper's, whose baseline \
-         is another library. With 16 digits, a put in 16 stays on the node, so there is little to be gained; and all ranks          put to the same two nodes at a time, so a copy of a few microseconds changes which rank waits behind which, and          a single run by some 4 %, either way. With fewer ranks the gain shows: at 65,536 numbers each, the schedule takes          0.96 of the baseline's time on 32 cores, and 0.98 on 64 (means of 16 seeds).",
+        "The paper sorts 2^29 to 2^33 numbers, which no simulation holds; the shape is that of as many puts of the \
+         same kind. The baseline here differs by its schedule alone, so the difference is smaller than the paper's, \
+         whose baseline is another library. With 16 digits, a put in 16 stays on the node, so there is little to be \
+         gained; and all ranks put to the same two nodes at a time, so a copy of a few microseconds changes which \
+         rank waits behind which, and a single run by some 4 %, either way. With fewer ranks the gain shows: at \
+         65,536 numbers each, the schedule takes 0.96 of the baseline's time on 32 cores, and 0.98 on 64 (means of 16 \
+         seeds).",
     );
     Ok(figure)
 }
