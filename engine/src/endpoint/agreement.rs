@@ -8,8 +8,8 @@ use crate::error::BoxedError;
 use carrousel_rank::{Communicator, Members};
 
 impl Endpoint {
-    /// Which communicator numbers from `block` times [`COMPARED`](super::COMPARED) on are in use at this rank, in the eyes of the ranks for
-    /// which `takes_part` holds: they agree on a number now, and all of their messages have arrived.
+    /// Which communicator numbers from `block` times [`COMPARED`](super::COMPARED) on are in use at this rank, in the eyes of
+    /// the ranks for which `takes_part` holds: they agree on a number now, and all of their messages have arrived.
     pub fn communicators_taken(&mut self, block: usize, takes_part: impl Fn(u32) -> bool) -> Taken {
         // A message that has arrived keeps its communicator in use.
         self.poll_until_idle();

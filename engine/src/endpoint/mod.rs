@@ -101,8 +101,9 @@ impl From<Arrived> for Found {
 /// A rank, its memory and its transports. No MPI names, no lifetimes: memory is lent to it by pointer and length.
 ///
 /// A message has a tag of 64 bits, and 8 bytes of data if its sender wants them ([`SendEnvelope`]). Receives, probes and
-/// claims ask for a source or any, and for a tag without the bits that they ignore ([`TagSelector`]). All tags and all masks
-/// are legal: what bits mean, and that some must not be set, is the matter of who calls.
+/// claims ask for a source or any, and for a tag without the bits that they ignore
+/// ([`TagSelector`](carrousel_rank::TagSelector)). All tags and all masks are legal: what bits mean, and that some must not
+/// be set, is the matter of who calls.
 pub struct Endpoint {
     node: Node,
     net: Option<AnyNetwork>,
