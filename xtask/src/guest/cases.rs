@@ -49,7 +49,7 @@ const CASE: GuestCase = GuestCase {
 /// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
 /// `ibv_rc_pingpong` always needs; `meet TEST` is a test of the conformance suite whose ranks are in several guests.
 /// `cut_power` ends a guest at once; `poweroff -f` would end its devices first, and a Soft-RoCE device whose link is
-/// gone keeps the kernel busy for minutes with what it still has to send. `provider` makes the directory from which
+/// gone keeps the kernel busy for minutes with what it still has to send. `install_provider` makes the directory from which
 /// libfabric loads the provider, and `overlaps COMMAND`, in the first guest, tells of the waits of its ranks.
 pub(super) const PRELUDE: &str = r#"set -e
 listens() { until grep -q ":$(printf %04X $1) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do usleep 10000; done; }
@@ -58,7 +58,7 @@ hear() { until [ -e /shared/$1 ]; do usleep 10000; done; }
 cut_power() { echo b >/proc/sysrq-trigger; }
 tc() { /usr/local/bin/tc "$@"; }
 pingpong() { ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX "$@"; }
-provider() {
+install_provider() {
     # libfabric loads what is called so, from directories that it is told.
     mkdir /tmp/provider
     ln -s /usr/local/bin/carrousel_ofi /tmp/provider/libcarrousel-fi.so
@@ -380,7 +380,7 @@ const CASES: &[GuestCase] = &[
         ssh: true,
         timeout_s: 180,
         command: r#"
-            provider
+            install_provider
             overlaps mpiexec.openmpi --allow-run-as-root -H n0,n1 -n 2 --bind-to none -x FI_PROVIDER_PATH=/tmp/provider \
                 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include carrousel --mca mtl_base_verbose 100 \
                 nodes-openmpi latency overlap"#,
@@ -394,7 +394,7 @@ const CASES: &[GuestCase] = &[
         ssh: true,
         timeout_s: 180,
         command: r#"
-            provider
+            install_provider
             export FI_PROVIDER_PATH=/tmp/provider FI_PROVIDER=carrousel
             export MPIR_CVAR_CH4_NETMOD=ofi MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_DEBUG_SUMMARY=1
             overlaps mpiexec.hydra -launcher ssh -hosts n0,n1 -ppn 1 -n 2 nodes-mpich latency overlap bandwidth"#,
