@@ -1,11 +1,10 @@
 //! More processes than processors.
 
-use crate::host::{ANY, EAGAIN, End, pair};
-use crate::processes::{child, with_parent};
+use crate::host::{ANY, EAGAIN, pair};
+use crate::processes::{child, test_alone, with_parent};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::io::Read;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const HELLO: u64 = 1;
 
@@ -19,13 +18,8 @@ fn switches() -> u64 {
     line.and_then(|count| count.trim().parse().ok()).expect("it is a number")
 }
 
-/// Polls until the engine has looked at the clock twice in a period.
-fn poll(end: &End, time: Duration) {
-    let until = Instant::now() + time;
-    while Instant::now() < until {
-        assert_eq!(end.read(), Err(EAGAIN));
-    }
-}
+/// Time for the engine to look at the clock twice in a period.
+const PERIODS: Duration = Duration::from_millis(50);
 
 #[test]
 #[ignore = "another test runs it in a process of its own"]
@@ -45,7 +39,7 @@ fn a_child_that_reads_until_its_parent_ends_it() {
 #[ignore = "another test runs it in a process of its own"]
 fn a_host_with_too_few_processors() {
     let (domain, one, two) = pair();
-    poll(&one, Duration::from_millis(50));
+    one.find_nothing(PERIODS);
     let mut child = child("crowd::a_child_that_reads_until_its_parent_ends_it", &one);
     let mut name = one.name();
     assert_eq!(one.trecv(&mut name, ANY, (HELLO, 0), 1), 0);
@@ -55,10 +49,10 @@ fn a_host_with_too_few_processors() {
         (0..READS).for_each(|_| assert_eq!(one.read(), Err(EAGAIN)));
         switches() - before
     };
-    poll(&one, Duration::from_millis(50));
+    one.find_nothing(PERIODS);
     let alone = count();
     one.insert(&name);
-    poll(&one, Duration::from_millis(50));
+    one.find_nothing(PERIODS);
     println!("switches {alone} {}", count());
     drop(child.stdin.take());
     assert!(child.wait().expect("it ends").success());
@@ -73,9 +67,7 @@ fn a_host_offers_the_processor_once_the_processes_of_its_vector_have_too_few() {
     let mut only = CpuSet::new();
     only.set(first);
     sched_setaffinity(None, &only).expect("it may be bound");
-    let mut host = Command::new(std::env::current_exe().expect("it runs"));
-    host.args(["--exact", "crowd::a_host_with_too_few_processors", "--ignored", "--nocapture"]);
-    let output = host.output().expect("it can be started");
+    let output = test_alone("crowd::a_host_with_too_few_processors").output().expect("it can be started");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
     let numbers =

@@ -249,6 +249,14 @@ impl End {
         Ok(Entry { context, flags, len, buffer, data, tag, source })
     }
 
+    /// Reads for so long, as a host does that waits, or idles. Nothing ends.
+    pub(crate) fn find_nothing(&self, time: Duration) {
+        let until = Instant::now() + time;
+        while Instant::now() < until {
+            assert_eq!(self.read(), Err(EAGAIN));
+        }
+    }
+
     /// Waits for a completion; lets messages of the others move meanwhile.
     pub(crate) fn wait(&self, others: &[End]) -> Entry {
         let until = Instant::now() + LONG;

@@ -1,18 +1,10 @@
 //! Hang reports (option `hang_report`).
 
-use crate::host::{ANY, EAGAIN, EAVAIL, End, pair};
-use std::process::Command;
+use crate::host::{ANY, EAVAIL, pair};
+use crate::processes::test_alone;
 use std::time::{Duration, Instant};
 
 const TAG: u64 = 0xab << 32;
-
-/// Polls as a host does that waits, or idles.
-fn poll(end: &End, time: Duration) {
-    let until = Instant::now() + time;
-    while Instant::now() < until {
-        assert_eq!(end.read(), Err(EAGAIN));
-    }
-}
 
 #[test]
 #[ignore = "another test runs it in a process of its own"]
@@ -22,12 +14,12 @@ fn a_host_that_waits_in_vain() {
     // It idles: a buffer for many messages is no wait.
     let (mut many, mut room) = (vec![0; 4096], [[0; 8]; 3]);
     assert_eq!(two.recv_many(&mut many, 9), 0);
-    poll(&two, LONG);
+    two.find_nothing(LONG);
     // It waits, and it is told once.
     let [first, second, third] = &mut room;
     assert_eq!((two.trecv(first, 0, (TAG, 0), 1), two.trecv(second, ANY, (TAG, 0xff), 2)), (0, 0));
-    poll(&two, LONG);
-    poll(&two, LONG);
+    two.find_nothing(LONG);
+    two.find_nothing(LONG);
     // Something moves, then nothing again.
     assert_eq!((one.tsend(&[1; 8], 0, TAG, 3), two.wait(&[one]).context), (0, 1));
     assert_eq!(two.cancel(2), 0);
@@ -38,7 +30,7 @@ fn a_host_that_waits_in_vain() {
         assert_eq!(two.trecvmsg(third, (TAG + 5, 0), 4, carrousel_ofi::bindings::FI_PEEK.into()), 0);
         assert_eq!(two.read(), Err(EAVAIL));
         two.error();
-        poll(&two, Duration::from_millis(1));
+        two.find_nothing(Duration::from_millis(1));
     }
     assert_eq!(two.cancel(9), 0);
     two.wait_error(&[one]);
@@ -47,8 +39,7 @@ fn a_host_that_waits_in_vain() {
 
 /// What the host is told, if the option has this value.
 fn told(option: Option<&str>) -> Vec<String> {
-    let mut job = Command::new(std::env::current_exe().expect("it runs"));
-    job.args(["--exact", "silence::a_host_that_waits_in_vain", "--ignored", "--nocapture"]);
+    let mut job = test_alone("silence::a_host_that_waits_in_vain");
     job.envs([("PMI_RANK", "1"), ("PMI_SIZE", "2")])
         .envs(option.map(|value| ("FI_CARROUSEL_HANG_REPORT", value)));
     let output = job.output().expect("it can be started");
