@@ -44,7 +44,7 @@ impl Peer {
             parts: Parts::Keyed(&[result]),
             signaled: true,
             // Without fences, it waits for reads and atomics before it anyway.
-            fenced: attempt.atomic.fenced && shared.fences,
+            fenced: attempt.atomic.fenced && rail.has_fences(),
         };
         if let Err(error) = rail.post(shared, [request], [Posted::Atomic(slot)]) {
             shared.results.as_mut().and_then(|results| results.give_back(slot));

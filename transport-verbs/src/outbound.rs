@@ -52,12 +52,12 @@ impl Out {
         room: u32,
     ) -> Self {
         let free = (0..bounce_buffers.count()).collect();
-        let Limits { message, fences, .. } = device.limits;
+        let Limits { message, .. } = device.limits;
         Self {
             peers: (0..ranks).map(|_| None).collect(),
             by_number: HashMap::default(),
             wireup,
-            shared: Shared { bounce_buffers, free, outstanding: 0, room, message, fences, results: None },
+            shared: Shared { bounce_buffers, free, outstanding: 0, room, message, results: None },
             to_report: VecDeque::new(),
             done: VecDeque::new(),
             zcopy_done: VecDeque::new(),

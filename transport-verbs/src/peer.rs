@@ -281,7 +281,7 @@ impl Peer {
             parts: copied.as_ref().map_or(Parts::Inline([head, &[]]), |sge| Parts::Keyed(sge)),
             // Another packet may wait for its buffer.
             signaled: slot.is_some() && rail.signals(shared),
-            fenced: is_fenced && shared.fences,
+            fenced: is_fenced && fence.is_none(),
         };
         let (transferred, noticed) = (transfer.posted(), slot.map_or(Posted::Nothing, Posted::Slot));
         let went = match fence {

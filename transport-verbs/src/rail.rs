@@ -73,6 +73,11 @@ impl Rail {
         self.unsignaled + 1 >= SIGNAL.min(self.pair.depth() as u32 / 2) || shared.is_scarce()
     }
 
+    /// Whether the adapter can be given fences; if not, it starts one read or atomic at a time, see `Limits::fences`.
+    pub(crate) fn has_fences(&self) -> bool {
+        self.pair.has_fences()
+    }
+
     /// What stands for a fence, if the adapter has none.
     pub(crate) fn fence(&self) -> Option<(Operation, Sge)> {
         self.pair.fence()

@@ -34,8 +34,6 @@ pub(crate) struct Shared {
     pub(crate) room: u32,
     /// Bytes of the largest work request.
     pub(crate) message: u64,
-    /// Whether the adapter can be given fences; if not, it starts one read or atomic at a time, see `Limits::fences`.
-    pub(crate) fences: bool,
     /// What atomics find, once there was one.
     pub(crate) results: Option<Box<Results>>,
 }

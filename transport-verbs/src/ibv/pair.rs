@@ -132,7 +132,7 @@ impl QueuePair {
             device: Arc::clone(device),
             needs: (Arc::clone(completions), Arc::clone(receives)),
         };
-        if !device.limits.fences {
+        if !made.has_fences() {
             made.word = Some(BounceBuffers::new(device, 1, WORD, Access::Write)?);
         }
         made.prepare()?;
@@ -195,6 +195,10 @@ impl QueuePair {
             reads,
             word: self.word.as_ref().map_or(NO_WORD, |word| word.remote(0)),
         }
+    }
+
+    pub(crate) fn has_fences(&self) -> bool {
+        self.device.limits.fences
     }
 
     /// A read that stands for a fence, and where to, on an adapter that has none; see `Limits::fences`. An answer that is
