@@ -49,8 +49,8 @@ const CASE: GuestCase = GuestCase {
 /// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
 /// `ibv_rc_pingpong` always needs; `meet TEST` is a test of the conformance suite whose ranks are in several guests.
 /// `cut_power` ends a guest at once; `poweroff -f` would end its devices first, and a Soft-RoCE device whose link is
-/// gone keeps the kernel busy for minutes with what it still has to send. `install_provider` makes the directory from which
-/// libfabric loads the provider, and `overlaps COMMAND`, in the first guest, tells of the waits of its ranks.
+/// gone keeps the kernel busy for minutes with what it still has to send. `install_provider` puts the provider where
+/// libfabric finds it. `overlaps COMMAND` runs a launcher, in the first guest, and fails unless its ranks tell their waits.
 pub(super) const PRELUDE: &str = r#"set -e
 listens() { until grep -q ":$(printf %04X $1) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do usleep 10000; done; }
 tell() { : >/shared/$1; }
