@@ -12,8 +12,9 @@
 //! **Limits.** Between nodes the library needs InfiniBand or RoCE, and the feature `verbs`. A rank is one thread: the
 //! result of [`init`] stays in it. Messages move while a call of this library runs. A call that waits polls all the
 //! time. If there are more ranks than processors, it lets other ranks run in between, and sleeps after some
-//! milliseconds, until a peer of its node wakes it. Between nodes, a rank that has a node of one processor for itself
-//! sleeps until its adapter has an arrival, because the kernel may need that processor for it.
+//! milliseconds, until a peer of its node wakes it; loops of tests or probes let others run, too. Between nodes, a rank
+//! that has a node of one processor for itself sleeps until its adapter has an arrival, because the kernel may need that
+//! processor for it.
 //! **Entry point.** [`init`], then [`Communicator`].
 //!
 //! ```no_run

@@ -4,8 +4,8 @@
 //! | --- | --- |
 //! | starts what may be a rendezvous | `poll_until_idle`: all that has arrived (speculative-rendezvous 4.2.1) |
 //! | starts what stays eager | `poll_seldom` |
-//! | tests or probes | `poll_unblocked`, which takes the slow path once a period |
-//! | is one turn of another library, which may wait | [`Endpoint::progress`], the same; it offers the processor, too |
+//! | tests or probes | `poll_unblocked`, which takes the slow path once a period, and offers the processor on a crowded node |
+//! | is one turn of another library, which may wait | [`Endpoint::progress`], the same |
 //! | waits | [`Endpoint::block_until`] |
 //! | waits for a receive that has no request | `poll_next` |
 //! | is one turn of a task that waits | [`Endpoint::poll_or_block`] |
@@ -103,9 +103,11 @@ impl Endpoint {
     }
 
     /// Progress for a call that does not wait. A program may repeat such a call until a message arrives: so it takes the
-    /// slow path once a period, and learns that a peer has ended. Whether it has taken it.
+    /// slow path once a period, and learns that a peer has ended; and on a node with more ranks than processors it gives the
+    /// processor to others now and then, of which one may be the sender. Whether it has taken the slow path.
+    #[inline(always)]
     pub(super) fn poll_unblocked(&mut self, awaited: Option<(Awaited, CallSite)>) -> bool {
-        let is_due = !self.poll() && self.slow_path_timer.is_due(false);
+        let is_due = !self.poll_inlined(false) && self.slow_path_timer.is_due(self.crowded);
         if is_due {
             self.awaited = awaited;
             self.slow_path(false);
@@ -114,16 +116,10 @@ impl Endpoint {
     }
 
     /// Lets messages move, and checks once a period whether peers live, as tests and probes do. Whether it has checked. For a
-    /// caller that does nothing else, and so most often finds nothing: its caller may wait, so that a node with more ranks
-    /// than processors gives the processor to others now and then.
+    /// caller that does nothing else.
     #[inline(always)]
     pub fn progress(&mut self) -> bool {
-        let is_due = !self.poll_inlined(false) && self.slow_path_timer.is_due(self.crowded);
-        if is_due {
-            self.awaited = None;
-            self.slow_path(false);
-        }
-        is_due
+        self.poll_unblocked(None)
     }
 
     /// The wait strategy of this rank.
