@@ -3,7 +3,9 @@
 use crate::settings::JOB;
 use carrousel_transport_shm::Address;
 use carrousel_transport_verbs as verbs;
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::sync::Arc;
 
 /// The bytes of an address: [`MARK`], that of the process's shared memory, and that of its datagram queue, or zeros. All
 /// addresses have the same, as hosts exchange them in tables, and no more: MPICH has room for `FI_NAME_MAX` bytes.
@@ -18,9 +20,11 @@ const _: () = assert!(MARK.len() + Address::BYTES + QUEUE_BYTES == ADDRESS_BYTES
 /// The addresses that a host has inserted.
 #[derive(Debug, Default)]
 pub(crate) struct Av {
-    addresses: Vec<Option<String>>,
-    /// The first position of each.
-    positions: HashMap<String, u64>,
+    addresses: Vec<Option<Arc<str>>>,
+    /// Positions from which an address was removed, the least first: large jobs insert all addresses at once.
+    free: BinaryHeap<Reverse<usize>>,
+    /// The positions of each, in the order in which it was inserted.
+    positions: HashMap<Arc<str>, Vec<u64>>,
     /// How often a position was given to another address, or taken from one.
     changes: u64,
     /// How many endpoints are bound to it.
@@ -30,27 +34,26 @@ pub(crate) struct Av {
 impl Av {
     /// Inserts an address, and returns its position. `None` if the bytes are none.
     pub(crate) fn insert(&mut self, bytes: &[u8; ADDRESS_BYTES]) -> Option<u64> {
-        let text = text(bytes)?;
-        let free = self.addresses.iter().position(Option::is_none);
-        let at = free.unwrap_or(self.addresses.len());
-        if free.is_none() {
+        let text: Arc<str> = text(bytes)?.into();
+        let at = self.free.pop().map_or(self.addresses.len(), |Reverse(at)| at);
+        if at == self.addresses.len() {
             self.addresses.push(None);
         }
         self.addresses[at] = Some(text.clone());
-        self.positions.entry(text).or_insert(at as u64);
+        self.positions.entry(text).or_default().push(at as u64);
         self.changes += 1;
         Some(at as u64)
     }
 
     /// Removes an address. False if there is none.
-    pub(crate) fn remove(&mut self, at: u64) -> bool {
-        let taken = usize::try_from(at).ok().and_then(|at| self.addresses.get_mut(at)).and_then(Option::take);
-        let Some(text) = taken else { return false };
-        if self.positions.get(&text) == Some(&at) {
-            self.positions.remove(&text);
-            let other = self.addresses.iter().position(|other| other.as_ref() == Some(&text));
-            if let Some(other) = other {
-                self.positions.insert(text, other as u64);
+    pub(crate) fn remove(&mut self, position: u64) -> bool {
+        let Ok(at) = usize::try_from(position) else { return false };
+        let Some(text) = self.addresses.get_mut(at).and_then(Option::take) else { return false };
+        self.free.push(Reverse(at));
+        if let Some(positions) = self.positions.get_mut(&text) {
+            positions.retain(|other| *other != position);
+            if positions.is_empty() {
+                self.positions.remove(&text);
             }
         }
         self.changes += 1;
@@ -64,12 +67,12 @@ impl Av {
 
     /// All addresses.
     pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
-        self.addresses.iter().flatten().map(String::as_str)
+        self.addresses.iter().flatten().map(|address| &**address)
     }
 
-    /// The position of an address.
+    /// The position of an address, of several the one that was inserted first.
     pub(crate) fn position(&self, address: &str) -> Option<u64> {
-        self.positions.get(address).copied()
+        self.positions.get(address)?.first().copied()
     }
 
     /// A number that is another one once an address was inserted or removed.
@@ -149,7 +152,9 @@ mod tests {
         assert!(av.remove(0) && !av.remove(0) && !av.remove(7) && !av.remove(u64::MAX));
         assert_ne!(av.changes(), before);
         assert_eq!((av.address(0), av.position(&one)), (None, Some(2)));
-        assert_eq!(insert(&mut av, &address(3)), Some(0));
+        assert_eq!(insert(&mut av, &address(3)), Some(0), "the position is free");
+        assert!(av.remove(2) && av.remove(1) && av.position(&one).is_none());
+        assert_eq!([&one, &two, &one].map(|text| insert(&mut av, text)), [Some(1), Some(2), Some(3)]);
     }
 
     #[test]
