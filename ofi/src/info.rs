@@ -4,8 +4,9 @@
 
 use crate::bindings as b;
 use crate::fi::{self, Errno, version};
-use crate::state::{ADDRESS_BYTES, PIECES_MAX};
+use crate::state::{ADDRESS_BYTES, ANY_ADDRESS, PIECES_MAX};
 use std::ffi::{CStr, c_char};
+use std::ptr;
 
 /// The name of the provider, of its fabric and of its domain.
 pub(crate) const NAME: &CStr = c"carrousel";
@@ -37,6 +38,10 @@ const RECEIVE_EXTRA: u64 = fi::MULTI_RECV
 /// Which peers there can be.
 const WHERE: u64 = fi::LOCAL_COMM | fi::REMOTE_COMM;
 const CAPS: u64 = PRIMARY | TRANSMIT_CAPS | RECEIVE_CAPS | RECEIVE_EXTRA | WHERE;
+/// What is offered to those only that ask for it: this one is no capability, but a flag that hosts put among them.
+const ASKED_ONLY: u64 = fi::REMOTE_CQ_DATA;
+/// What versions before 2.0 do not know.
+const SINCE_2_0: u64 = fi::TAGGED_DIRECTED_RECV;
 /// The flags of operations that start something.
 const TRANSMIT_FLAGS: u64 = fi::COMPLETION
     | fi::INJECT
@@ -68,6 +73,8 @@ const ORDER: u64 = fi::ORDER_SAS
 const MR_MODE: i32 = (b::FI_MR_VIRT_ADDR | b::FI_MR_PROV_KEY) as i32;
 /// That of hosts before 1.5, and of those that use the old word: addresses, and keys of ours.
 const MR_BASIC: i32 = 1;
+/// That of hosts which use the other old word: offsets, and keys of the host's.
+const MR_SCALABLE: i32 = 2;
 /// The largest message.
 const MESSAGE_BYTES: usize = isize::MAX as usize;
 /// How many of anything; there is no table that would be full.
@@ -161,10 +168,11 @@ unsafe fn check_hints(hints: &b::fi_info, inject_bytes: usize) -> Checked {
     Ok(())
 }
 
-/// The capabilities for a host that wants these; all, for one that says nothing.
-fn granted(wanted: u64) -> u64 {
+/// The capabilities for a host of this version that wants these; all, for one that says nothing.
+fn granted(asked: u32, wanted: u64) -> u64 {
     if wanted == 0 {
-        return CAPS;
+        let unknown = if asked < version(2, 0) { SINCE_2_0 } else { 0 };
+        return CAPS & !(ASKED_ONLY | unknown);
     }
     // Which directions a host needs it may leave open.
     let mut caps = wanted | WHERE;
@@ -181,7 +189,7 @@ fn granted(wanted: u64) -> u64 {
 /// The way of registering memory for a host that takes any of `wanted`.
 fn mr_mode(wanted: Option<i32>) -> i32 {
     match wanted {
-        Some(MR_BASIC) => MR_BASIC,
+        Some(word @ (MR_BASIC | MR_SCALABLE)) => word,
         Some(wanted) => wanted & MR_MODE,
         None => MR_MODE,
     }
@@ -245,7 +253,7 @@ pub(crate) unsafe extern "C" fn getinfo(
         {
             return error.code();
         }
-        match offer(hints, inject_bytes) {
+        match offer(asked, hints, inject_bytes) {
             Ok(offered) => {
                 *info = offered;
                 0
@@ -255,16 +263,20 @@ pub(crate) unsafe extern "C" fn getinfo(
     }
 }
 
-/// What is offered to a host with these hints, which can be satisfied.
+/// What is offered to a host of this version with these hints, which can be satisfied.
 ///
 /// # Safety
 /// As [`check_hints`].
-unsafe fn offer(hints: Option<&b::fi_info>, inject_bytes: usize) -> Result<*mut b::fi_info, Errno> {
+unsafe fn offer(
+    asked: u32,
+    hints: Option<&b::fi_info>,
+    inject_bytes: usize,
+) -> Result<*mut b::fi_info, Errno> {
     // SAFETY: zeros are a value of all of these; hints are as the caller promises. If memory ends in between, what was
     // allocated is not freed: the process is about to end.
     unsafe {
         let info: *mut b::fi_info = zeroed()?;
-        let caps = granted(hints.map_or(0, |hints| hints.caps));
+        let caps = granted(asked, hints.map_or(0, |hints| hints.caps));
         let transmit: *mut b::fi_tx_attr = zeroed()?;
         let receive: *mut b::fi_rx_attr = zeroed()?;
         let endpoint: *mut b::fi_ep_attr = zeroed()?;
@@ -276,7 +288,8 @@ unsafe fn offer(hints: Option<&b::fi_info>, inject_bytes: usize) -> Result<*mut 
         let wanted_domain = hints.and_then(|hints| given(hints.domain_attr));
         {
             let transmit = &mut *transmit;
-            transmit.caps = caps & (PRIMARY | TRANSMIT_CAPS | WHERE);
+            let place = wanted_transmit.map_or(0, |wanted| wanted.caps & WHERE);
+            transmit.caps = caps & (PRIMARY | TRANSMIT_CAPS) | place;
             transmit.op_flags = wanted_transmit.map_or(0, |wanted| wanted.op_flags);
             transmit.msg_order = ORDER;
             transmit.inject_size = inject_bytes;
@@ -286,7 +299,8 @@ unsafe fn offer(hints: Option<&b::fi_info>, inject_bytes: usize) -> Result<*mut 
         }
         {
             let receive = &mut *receive;
-            receive.caps = caps & (PRIMARY | RECEIVE_CAPS | RECEIVE_EXTRA | WHERE);
+            let place = wanted_receive.map_or(0, |wanted| wanted.caps & WHERE);
+            receive.caps = caps & (PRIMARY | RECEIVE_CAPS | RECEIVE_EXTRA) | place;
             receive.op_flags = wanted_receive.map_or(0, |wanted| wanted.op_flags);
             receive.msg_order = ORDER;
             receive.size = MANY;
@@ -340,15 +354,15 @@ unsafe fn offer(hints: Option<&b::fi_info>, inject_bytes: usize) -> Result<*mut 
         let info = &mut *info;
         info.caps = caps;
         info.addr_format = ADDRESS_FORMAT;
-        if let Some(hints) = hints {
-            if !hints.src_addr.is_null() {
-                info.src_addr = copied(hints.src_addr, hints.src_addrlen);
-                info.src_addrlen = hints.src_addrlen;
-            }
-            if !hints.dest_addr.is_null() {
-                info.dest_addr = copied(hints.dest_addr, hints.dest_addrlen);
-                info.dest_addrlen = hints.dest_addrlen;
-            }
+        let source = hints.map_or(ptr::null_mut(), |hints| hints.src_addr);
+        let source = if source.is_null() { (&raw const ANY_ADDRESS).cast() } else { source.cast_const() };
+        info.src_addr = copied(source, ADDRESS_BYTES);
+        info.src_addrlen = ADDRESS_BYTES;
+        if let Some(hints) = hints
+            && !hints.dest_addr.is_null()
+        {
+            info.dest_addr = copied(hints.dest_addr, ADDRESS_BYTES);
+            info.dest_addrlen = ADDRESS_BYTES;
         }
         info.tx_attr = transmit;
         info.rx_attr = receive;

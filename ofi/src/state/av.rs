@@ -12,6 +12,12 @@ use std::sync::Arc;
 pub(crate) const ADDRESS_BYTES: usize = 64;
 /// What an address begins with: the format, and its version.
 const MARK: [u8; 4] = *b"cfi\x02";
+/// The address of an endpoint that is not open yet, which gets its own when it is. Nobody is reached by it.
+pub(crate) static ANY_ADDRESS: [u8; ADDRESS_BYTES] = {
+    let mut bytes = [0; ADDRESS_BYTES];
+    bytes.split_at_mut(MARK.len()).0.copy_from_slice(&MARK);
+    bytes
+};
 /// The bytes of a datagram queue's address: the global identifier of its port, the identifier in a subnet, and the number,
 /// which is never 0. Its key is the number of the shared memory.
 const QUEUE_BYTES: usize = 16 + 2 + 3;
@@ -166,7 +172,9 @@ mod tests {
             bytes[at] ^= 0xff;
             bytes
         };
-        for wrong in [[0; ADDRESS_BYTES], [b'x'; ADDRESS_BYTES], changed(0), changed(3), changed(60)] {
+        for wrong in
+            [[0; ADDRESS_BYTES], ANY_ADDRESS, [b'x'; ADDRESS_BYTES], changed(0), changed(3), changed(60)]
+        {
             assert_eq!(av.insert(&wrong), None);
         }
         assert_eq!((bytes("10.0.0.1"), bytes("shm:1:2:3:4:5:6:7")), (None, None));

@@ -24,7 +24,7 @@ mod tell;
 mod untagged;
 
 pub(crate) use self::atomics::{AtomicKind, atomic_count, datatype_size};
-pub(crate) use self::av::{ADDRESS_BYTES, Av, bytes as address_bytes, text};
+pub(crate) use self::av::{ADDRESS_BYTES, ANY_ADDRESS, Av, bytes as address_bytes, text};
 pub(crate) use self::calls::{Access, Counted, EpOptions, Incoming, OneSided, Operation, Outgoing, Place};
 pub(crate) use self::cntr::Cntr;
 pub(crate) use self::cq::{Completion, Cq, Failed, Format, Wait};

@@ -18,6 +18,15 @@ fn all_of_it_is_offered_to_who_asks_for_nothing() {
         assert_eq!((*info.domain_attr).threading, b::FI_THREAD_SAFE);
         assert_eq!((*info.domain_attr).cq_data_size, 8);
         assert_eq!(std::ffi::CStr::from_ptr((*info.domain_attr).name), c"carrousel");
+        assert_ne!(info.caps & b::FI_TAGGED_DIRECTED_RECV, 0);
+        assert!(!info.src_addr.is_null() && info.src_addrlen == 64 && info.dest_addr.is_null());
+        let places = b::FI_LOCAL_COMM | b::FI_REMOTE_COMM | u64::from(b::FI_REMOTE_CQ_DATA);
+        let directions = (*info.tx_attr).caps | (*info.rx_attr).caps;
+        assert_eq!(
+            directions & places,
+            0,
+            "libfabric's own tests allow of these only those that were asked for"
+        );
         // The core fills these in.
         assert!((*info.fabric_attr).prov_name.is_null());
     }
@@ -51,6 +60,27 @@ fn hosts_get_what_mpi_libraries_ask_for() {
             let mode = (*(*info).domain_attr).mr_mode;
             assert_eq!(mode, (b::FI_MR_VIRT_ADDR | b::FI_MR_PROV_KEY) as i32, "no more than the host takes");
         }
+    }
+}
+
+#[test]
+fn versions_before_2_0_are_not_told_of_what_they_do_not_know() {
+    for (version, knows) in [(1 << 16 | 17, false), (1 << 16 | 22, false), (2 << 16, true)] {
+        let info = Hints::default().getinfo(version).expect("it is offered");
+        // SAFETY: the answer is whole.
+        assert_eq!(unsafe { (*info).caps } & b::FI_TAGGED_DIRECTED_RECV != 0, knows, "{version:#x}");
+    }
+}
+
+#[test]
+fn the_old_words_for_ways_of_registering_memory_are_answered_by_themselves() {
+    let mut hints = Hints::default();
+    // FI_MR_BASIC, FI_MR_SCALABLE, and none of today's bits.
+    for word in [1, 2, 0] {
+        hints.domain.mr_mode = word;
+        let info = hints.getinfo(VERSION).expect("it is offered");
+        // SAFETY: the answer is whole.
+        assert_eq!(unsafe { (*(*info).domain_attr).mr_mode }, word);
     }
 }
 
