@@ -9,6 +9,7 @@ use crate::eq;
 use crate::fi::{Errno, version};
 use crate::info;
 use crate::object::{head, table};
+use crate::params;
 use crate::parts::{Fabric, FabricObject};
 use crate::refused::{no_bind, no_control, no_ops_open};
 use std::ffi::{c_int, c_void};
@@ -34,6 +35,7 @@ static PROVIDER: Provider = Provider(std::cell::UnsafeCell::new(b::fi_provider {
 /// Called by libfabric when it has loaded the provider.
 #[unsafe(no_mangle)]
 pub extern "C" fn fi_prov_ini() -> *mut b::fi_provider {
+    params::define(PROVIDER.0.get());
     PROVIDER.0.get()
 }
 

@@ -40,6 +40,7 @@ mod info;
 mod lock;
 mod mr;
 mod object;
+mod params;
 mod parts;
 mod refused;
 mod settings;

@@ -47,6 +47,29 @@ pub(crate) fn patience(settings: &Settings) -> Option<Duration> {
     }
 }
 
+/// The names of all options, without the variables' beginnings, and what each is for, which values it takes, and which it
+/// has here unless it is set.
+pub(crate) fn parameters() -> impl Iterator<Item = (&'static str, String)> {
+    let others = [
+        ("options", "a file with an option and its value in each line; variables come first".to_owned()),
+        (
+            "trace",
+            "the directory into which each process writes what `carrousel check` reads; default: none"
+                .to_owned(),
+        ),
+    ];
+    let all: Vec<_> = Settings::default().all().map(|(entry, value, _)| (entry, value)).collect();
+    let options = all.into_iter().map(|(entry, value)| {
+        let default = match entry.name {
+            "hang_report" => "never".to_owned(),
+            "shm_ring" => format!("{}KiB", RING_BYTES >> 10),
+            _ => value,
+        };
+        (entry.name, format!("{}; takes {}; default: {default}", entry.doc, entry.range()))
+    });
+    options.chain(others)
+}
+
 /// An endpoint of the engine.
 pub(crate) fn open() -> Result<Endpoint, Errno> {
     let settings = read()?;
@@ -90,5 +113,14 @@ mod tests {
         assert_eq!((of(&[own, other]), of(&[other, own]), of(&[other])), (Ok(100), Ok(100), Ok(200)));
         assert_eq!(of(&[("FI_PROVIDER", "carrousel"), ("PATH", "/")]), Ok(8192));
         assert!(of(&[("FI_CARROUSEL_EAGER", "1")]).is_err());
+    }
+
+    #[test]
+    fn parameters_are_the_options_with_the_defaults_of_providers() {
+        let of = |name: &str| parameters().find(|(other, _)| *other == name).map(|(_, purpose)| purpose);
+        let says = |name: &str, what: &str| of(name).is_some_and(|purpose| purpose.ends_with(what));
+        assert!(says("eager_threshold", "; takes a size; default: 8KiB"), "{:?}", of("eager_threshold"));
+        assert!(says("hang_report", "default: never") && says("shm_ring", "default: 128KiB"));
+        assert!(parameters().count() > 20 && of("trace").is_some());
     }
 }

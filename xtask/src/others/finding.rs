@@ -16,6 +16,16 @@ pub(super) struct Finding {
     pub(super) verdict: Comparison,
 }
 
+impl Finding {
+    /// What is told of it as soon as it is known.
+    pub(super) fn line(&self) -> String {
+        let Self { judge, ours, reference, verdict, .. } = self;
+        let against =
+            if reference.is_empty() { String::new() } else { format!(" (without it: {reference})") };
+        format!("  {judge}: {}: {ours}{against}", verdict.word())
+    }
+}
+
 /// How that compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

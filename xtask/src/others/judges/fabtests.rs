@@ -28,17 +28,26 @@ const LISTS: [(&str, bool); 3] = [("unit_tests", false), ("functional_tests", tr
 /// What programs end with that ask for what a provider does not offer (`ENODATA`, `ENOSYS`).
 const NOT_OFFERED: [i32; 2] = [61, 38];
 
-/// Whether `fi_info` finds the provider.
+/// Whether `fi_info` finds the provider, and its options.
 pub(super) fn info(provider: &Path) -> Result<Compared, String> {
-    let offers = |name: &str| -> Result<usize, String> {
+    let told = |arguments: &[&str]| -> Result<String, String> {
         let mut command = Command::new("fi_info");
-        command.args(["-p", name]).env("FI_PROVIDER_PATH", provider);
-        Ok(output(command, LIMIT)?.stdout.lines().filter(|line| *line == format!("provider: {name}")).count())
+        command.args(arguments).env("FI_PROVIDER_PATH", provider);
+        Ok(output(command, LIMIT)?.stdout)
     };
-    let told = |count: usize| format!("{count} offered");
-    let (own, theirs) = (offers("carrousel")?, offers("tcp")?);
-    let verdict = if own > 0 { Comparison::Met } else { Comparison::Failed };
-    Ok(Compared { of: String::new(), ours: told(own), reference: format!("tcp {}", told(theirs)), verdict })
+    let offers = |name: &str| -> Result<usize, String> {
+        let offered = format!("provider: {name}");
+        Ok(told(&["-p", name])?.lines().filter(|line| **line == *offered).count())
+    };
+    let parameters = told(&["-e"])?;
+    let count =
+        |name: &str| parameters.lines().filter(|line| line.starts_with(&format!("# FI_{name}_"))).count();
+    let [own, theirs] = [("carrousel", "CARROUSEL"), ("tcp", "TCP")]
+        .map(|(name, variable)| offers(name).map(|offered| (offered, count(variable))));
+    let text = |(offered, parameters)| format!("{offered} offered, {parameters} parameters");
+    let (own, theirs) = (own?, theirs?);
+    let verdict = if own.0 > 0 && own.1 > 0 { Comparison::Met } else { Comparison::Failed };
+    Ok(Compared { of: String::new(), ours: text(own), reference: format!("tcp {}", text(theirs)), verdict })
 }
 
 /// Builds the tests, and runs those of the lists; what fails, over tcp, too.
