@@ -8,7 +8,7 @@
 //! of events. Orders that make no other difference matter for it, so jobs with such assertions are not reduced.
 
 use crate::open_epochs::EpochForm;
-use crate::program::{Access, Act, Job, Program, Synchronization, kind_writes};
+use crate::program::{Access, Act, Job, Program, Synchronization};
 use crate::state::State;
 use crate::violation::{BrokenAssertion, Location};
 use carrousel_rank::epoch::{Call, Mode};
@@ -183,7 +183,7 @@ impl AssertionFacts {
         for (origin, program) in (0..).zip(&job.ranks) {
             for Belonging { step, access, opening } in belongings(program) {
                 let (window, target) = (access.window, access.transfer.target.0 as u16);
-                if !kind_writes(access.transfer.kind) || locks(program.call_at(opening)) {
+                if !access.writes() || locks(program.call_at(opening)) {
                     continue;
                 }
                 let number = accesses.number(window, (origin, opening), target);

@@ -207,22 +207,30 @@ impl Access {
     pub fn conflicts_with(&self, other: &Self, atomicity: Atomicity) -> bool {
         let (this, that) = (self.transfer, other.transfer);
         let is_same = self.window == other.window && this.target == that.target;
-        let writes = kind_writes(this.kind) || kind_writes(that.kind);
-        is_same && writes && !atomicity.is_of(self, other) && this.place.overlap(that.place)
+        is_same
+            && (self.writes() || other.writes())
+            && !atomicity.is_of(self, other)
+            && this.place.overlap(that.place)
     }
 
     /// The same, with an access of the program to the memory of its own rank.
     pub fn conflicts_with_own(&self, rank: u16, own: &OwnAccess) -> bool {
         let this = self.transfer;
         let is_same = u32::from(self.window) == own.window.0 && this.target == RankId(u32::from(rank));
-        let writes = kind_writes(this.kind) || own.write;
-        is_same && writes && this.place.overlap(Blocks::contiguous(own.offset, own.len))
+        is_same && (self.writes() || own.write) && this.place.overlap(Blocks::contiguous(own.offset, own.len))
     }
 }
 
-/// Whether it changes the memory of its target.
-pub(crate) fn kind_writes(kind: TransferKind) -> bool {
-    kind != TransferKind::Get
+    /// Whether it changes the memory of its target: a get does not, nor does an atomic read (MPI-4.1, 12.3.4: `MPI_NO_OP`).
+    pub(crate) fn writes(&self) -> bool {
+        match self.transfer.kind {
+            TransferKind::Get => false,
+            TransferKind::Accumulate | TransferKind::GetAccumulate | TransferKind::FetchAndOp => {
+                self.combine != AccumulateOp::NoOp
+            }
+            TransferKind::Put | TransferKind::CompareAndSwap => true,
+        }
+    }
 }
 
 /// Whether it is atomic for each element.

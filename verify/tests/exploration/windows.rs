@@ -214,3 +214,24 @@ fn an_access_that_is_closed_before_the_exposure_opens_waits_for_it() {
     assert_eq!(violated(&two("", &both(1), &both(0))), ["deadlock-freedom"]);
     assert_eq!(violated(&two("option w.exposure_after_access on\n", &both(1), &both(0))), [""; 0]);
 }
+
+#[test]
+fn an_atomic_read_conflicts_with_what_writes_only() {
+    let reads = ["fetch_op w at 1 op no_op", "get_acc w to 1 size 8 op no_op"].map(under_lock);
+    for read in &reads {
+        for other in ["load w at 0 size 8".to_owned(), under_lock("get w from 1 size 8")] {
+            assert_eq!(violated(&two("", read, &other)), [""; 0], "{read} {other}");
+        }
+        for other in ["store w at 0 size 8".to_owned(), under_lock("put w to 1 size 8")] {
+            assert_eq!(violated(&two("", read, &other)), ["rma-race"], "{read} {other}");
+        }
+    }
+    let fences =
+        |access: &str| two("", &format!("fence w; {access}; fence w"), "fence w assert noput; fence w");
+    assert_eq!(violated(&fences("fetch_op w at 1 op no_op")), [""; 0]);
+    assert_eq!(violated(&fences("fetch_op w at 1")), ["epoch-usage"]);
+}
+
+fn under_lock(access: &str) -> String {
+    format!("lock w at 1 shared; {access}; unlock w at 1")
+}
