@@ -21,7 +21,7 @@ const VIOLATED: [&str; 1] = ["head-to-head"];
 /// Proven as they are, and violated under the weakest MPI, where sends are not buffered, messages are received in another
 /// order, a collective waits for other ranks than here, the calls of a window wait elsewhere, its flags are ignored, and
 /// fewer of its operations are atomic.
-const WRONG_UNDER_THE_WEAKEST_MPI: [(&str, &str); 14] = [
+const WRONG_UNDER_THE_WEAKEST_MPI: [(&str, &str); 16] = [
     ("eager-head-to-head", "deadlock-freedom"),
     ("eager-ring", "deadlock-freedom"),
     ("both-have-come", "deadlock-freedom"),
@@ -34,7 +34,9 @@ const WRONG_UNDER_THE_WEAKEST_MPI: [(&str, &str); 14] = [
     ("lock-and-message-iunlock", "deadlock-freedom"),
     ("counted-on-flag", "deadlock-freedom"),
     ("access-then-exposure-flag", "deadlock-freedom"),
+    ("message-behind-first-fence", "deadlock-freedom"),
     ("complete-then-message", "rma-race"),
+    ("fence-as-barrier", "rma-race"),
     ("atomics-under-lock-all", "rma-race"),
 ];
 

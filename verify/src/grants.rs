@@ -2,7 +2,8 @@
 //!
 //! The library returns at once from all of them but one: it gives a program the lock of its own memory before the call
 //! that asks for it returns, because the program may access that memory by itself from then on (MPI-4.1, 12.5.3). Under
-//! the weakest MPI, each of them may return at once, or wait until every target has granted the access (12.5.2, 12.5.3).
+//! the weakest MPI, each of them may return at once, or wait until every target has granted the access (12.5.2, 12.5.3),
+//! and so may the first fence of a window: fences usually are barriers, and it need not be one (12.5.1).
 //! A call without waiting (`istart`, `ilock`) is none of MPI's, and returns at once everywhere.
 
 use crate::program::Synchronization;
@@ -23,7 +24,7 @@ fn targets(opening: &Synchronization, ranks: u16) -> impl Iterator<Item = RankId
     let (some, all) = match opening.call() {
         Call::Start(group) => (group, 0..0),
         Call::Lock { target, .. } => (&[][..], target.0..target.0 + 1),
-        Call::LockAll => (&[][..], 0..u32::from(ranks)),
+        Call::LockAll | Call::Fence => (&[][..], 0..u32::from(ranks)),
         _ => (&[][..], 0..0),
     };
     some.iter().copied().chain(all.map(RankId))

@@ -206,16 +206,17 @@ impl<P: Protocol> Model<P> {
     /// on its way long afterwards, even before its target has posted.
     ///
     /// No other close may. An `unlock` completes accesses at their targets, too (12.5.3). A `fence` that ends an epoch waits
-    /// for all ranks, since a rank learns only by their fences that it is not accessed any more (12.5.1 lets only a fence
-    /// return earlier of which it is known that it ends no epoch, as here the first one of a window does). What a rank has
+    /// for all ranks, since a rank learns only by their fences that it is not accessed any more. One of which it is known
+    /// that it ends none may return at once (12.5.1), by what programs assert or because it is the first. What a rank has
     /// written by then may be on its way to a target whose fence has not returned, but nothing can tell: whatever the
     /// target's memory is accessed by afterwards belongs to its next epoch, and is ordered behind it.
     fn may_leave_epoch(&self, state: &State<P>, rank: u16, close: Ordinal) -> bool {
         let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
-        let is_complete = |it: &Synchronization| matches!(it.call(), epoch::Call::Complete);
+        let may_return =
+            |it: &Synchronization| matches!(it.call(), epoch::Call::Complete) || it.ends_no_epoch();
         let is_access = matches!(program.starts[usize::from(close)], Start::Access(_));
         let mut its = proc.accesses.iter().filter(|access| access.covered_by.contains(&close));
-        (is_access || program.synchronization(close).is_some_and(is_complete))
+        (is_access || program.synchronization(close).is_some_and(may_return))
             && its.all(|open| {
                 let access = program.accesses[usize::from(open.access)];
                 open.is_fetched || !access.transfer.kind.reads()

@@ -219,7 +219,6 @@ impl Access {
         let is_same = u32::from(self.window) == own.window.0 && this.target == RankId(u32::from(rank));
         is_same && (self.writes() || own.write) && this.place.overlap(Blocks::contiguous(own.offset, own.len))
     }
-}
 
     /// Whether it changes the memory of its target: a get does not, nor does an atomic read (MPI-4.1, 12.3.4: `MPI_NO_OP`).
     pub(crate) fn writes(&self) -> bool {
@@ -245,12 +244,13 @@ pub struct Synchronization {
     pub window: u16,
     call: OwnedCall,
     asserts: Assertions,
+    ends_no_epoch: bool,
 }
 
 impl Synchronization {
     /// Takes a call of the program.
-    pub fn new(call: &meaning::Synchronization<'_>) -> Self {
-        Self { window: call.window.0 as u16, call: call.call.into(), asserts: call.assertions }
+    pub fn new(call: &meaning::Synchronization<'_>, ends_no_epoch: bool) -> Self {
+        Self { window: call.window.0 as u16, call: call.call.into(), asserts: call.assertions, ends_no_epoch }
     }
 
     /// The call.
@@ -261,6 +261,12 @@ impl Synchronization {
     /// What the program promises with it.
     pub fn asserts(&self) -> Assertions {
         self.asserts
+    }
+
+    /// Whether it is a fence of which its rank knows that it ends no epoch: an MPI may let it return before other ranks have
+    /// called it (MPI-4.1, 12.5.1).
+    pub fn ends_no_epoch(&self) -> bool {
+        self.ends_no_epoch
     }
 }
 

@@ -10,7 +10,7 @@ use carrousel_program as meaning;
 use carrousel_program::epoch::{Call as EpochCall, Transfer};
 use carrousel_program::{Action, Operation, ProgramError, RequestId, check_no_windows, programs, windows};
 use carrousel_rank::{Communicator, NO_WINDOW, Options, Speculation};
-use carrousel_scenario::Scenario;
+use carrousel_scenario::{Assertion, Scenario};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -139,13 +139,25 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
 }
 
 /// Whether the blocking form of a call may have to wait for grants: that of a lock for the lock of its rank's own memory,
-/// and under the weakest MPI a start, too.
-fn may_await_grants(call: &EpochCall<'_>, portable: bool) -> bool {
+/// and under the weakest MPI a start and the first fence of a window, too.
+fn may_await_grants(call: &EpochCall<'_>, is_first_fence: bool, portable: bool) -> bool {
     match call {
         EpochCall::Lock { .. } | EpochCall::LockAll => true,
         EpochCall::Start(_) => portable,
+        EpochCall::Fence => portable && is_first_fence,
         _ => false,
     }
+}
+
+/// What the last fence of a window says of the next one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fenced {
+    /// There is none yet.
+    Never,
+    /// It has opened no epoch (`nosucceed`).
+    InVain,
+    /// It has opened one.
+    Opened,
 }
 
 /// By step: the names that stand for a message from then on, and the receives that they name; probes have no request.
@@ -158,6 +170,7 @@ fn compile(source: &meaning::Program, portable: bool) -> Option<Program> {
     let mut known = Known::new();
     // Named buffers come first; each request without one has its own behind them.
     let mut buffers = source.buffers().len();
+    let mut fenced: HashMap<u16, Fenced> = HashMap::new();
     for statement in source.statements() {
         let line = statement.line();
         let later = |program: &mut Program, buffers: &mut usize, sends| {
@@ -199,9 +212,18 @@ fn compile(source: &meaning::Program, portable: bool) -> Option<Program> {
             Action::TouchWindow(access) => program.act(line, Act::TouchWindow(access)),
             Action::Synchronize(call) => {
                 let at = program.synchronizations.len() as u16;
-                program.synchronizations.push(Synchronization::new(&call));
+                let is_fence = matches!(call.call, EpochCall::Fence);
+                let before = fenced.entry(call.window.0 as u16).or_insert(Fenced::Never);
+                let is_first = is_fence && *before == Fenced::Never;
+                let ends_no_epoch =
+                    is_fence && (*before != Fenced::Opened || call.assertions.has(Assertion::NoPrecede));
+                if is_fence {
+                    let opens_none = call.assertions.has(Assertion::NoSucceed);
+                    *before = if opens_none { Fenced::InVain } else { Fenced::Opened };
+                }
+                program.synchronizations.push(Synchronization::new(&call, ends_no_epoch));
                 let request = program.start(line, Start::Synchronize(at));
-                if call.blocking && may_await_grants(&call.call, portable) {
+                if call.blocking && may_await_grants(&call.call, is_first, portable) {
                     program.act(line, Act::AwaitGrants(request));
                 }
                 if call.blocking && !call.is_born_complete() {

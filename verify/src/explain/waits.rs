@@ -69,7 +69,8 @@ pub(super) fn reason<P: Protocol>(
         }
         _ => names.synchronization(rank, ordinal).map(|(window, call)| (window, Some(call), None))?,
     };
-    if call.is_some_and(|call| call.only_opens()) {
+    let is_opening = matches!(names.act(rank, usize::from(proc.pc)), Some(Act::AwaitGrants(_)));
+    if is_opening || call.is_some_and(|call| call.only_opens()) {
         return grants(names, state, proc, (rank, ordinal));
     }
     let view = proc.rank.window(WindowIndex(u32::from(window)))?;
@@ -153,6 +154,12 @@ fn grants<P: Protocol>(
         reason.add(&why, missing, late);
         return Some(reason);
     }
+    if matches!(opening.call(), Call::Fence) {
+        let others: Vec<u16> = missing.into_iter().filter(|other| *other != rank).collect();
+        let why = format!("for {} to call fence on {}", ranks(&others), names.window(window));
+        reason.add(&why, others, Vec::new());
+        return Some(reason);
+    }
     // The lock of its own memory is the one that it has to wait for.
     let own: Vec<u16> = missing.iter().copied().filter(|host| *host == rank).collect();
     let hosts = if own.is_empty() { missing } else { own };
@@ -216,6 +223,9 @@ pub(super) fn rule(names: &Names<'_>, rank: u16, request: Ordinal) -> &'static s
             "A lock of a rank's own memory is held when its call returns, because the program may access that memory by \
              itself from then on (MPI-4.1, 12.5.3)."
         }
+        Some(Call::Fence) if names.is_portable() && ends_no_epoch(names, rank, request) => {
+            "MPI lets a fence that ends no epoch wait until all ranks have called it, or return at once (MPI-4.1, 12.5.1)."
+        }
         Some(Call::Complete) if names.is_portable() => {
             "MPI lets a complete wait until each of its targets has posted (MPI-4.1, 12.5.2)."
         }
@@ -225,6 +235,11 @@ pub(super) fn rule(names: &Names<'_>, rank: u16, request: Ordinal) -> &'static s
              rank has called it (MPI-4.1, 12.5)."
         }
     }
+}
+
+fn ends_no_epoch(names: &Names<'_>, rank: u16, request: Ordinal) -> bool {
+    let call = names.program(rank).and_then(|program| program.synchronization(request));
+    call.is_some_and(|call| call.ends_no_epoch())
 }
 
 /// `for the lock of rank 1 in window `w`, which rank 0 holds`.

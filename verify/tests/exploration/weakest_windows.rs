@@ -244,6 +244,44 @@ fn a_complete_may_return_before_its_target_has_posted() {
     assert_eq!(violated(&text), [["deadlock-freedom"]; 2]);
 }
 
+/// MPI-4.1, 12.5.1: a fence usually is a barrier, and need not be one if it is known that it ends no epoch.
+#[test]
+fn the_first_fence_may_wait_for_all_ranks() {
+    let text = |fence: &str| {
+        let first = format!("{fence}; send to 1 tag 0 size 8; fence w; wait all");
+        ranks("", &[&first, "recv from 0 tag 0 size 8; fence w; fence w"])
+    };
+    assert_eq!(violated(&text("fence w")), [vec![], vec!["deadlock-freedom"]]);
+    let said = deadlock(&text("fence w"));
+    for part in [
+        "rank 0 waits at line 4 (`fence w`) for rank 1 to call fence on window `w`",
+        "MPI lets a fence that ends no epoch wait until all ranks have called it, or return at once (MPI-4.1, 12.5.1).",
+        "rank 0 -> rank 1 -> rank 0",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    // None of MPI's calls: it returns at once everywhere.
+    assert_eq!(violated(&text("ifence w")), [NOTHING; 2]);
+}
+
+#[test]
+fn a_fence_that_is_known_to_end_no_epoch_orders_nothing() {
+    let text = |before: &str, fence: &str| {
+        let ends = "fence w; fence w";
+        let origin =
+            format!("{before}; lock w at 1 shared; put w to 1 size 8; unlock w at 1; {fence}; {ends}");
+        ranks("", &[&origin, &format!("{before}; {fence}; load w at 0 size 8; {ends}")])
+    };
+    let race = [vec![], vec!["rma-race"]];
+    assert_eq!(violated(&text("fence w", "fence w")), [NOTHING; 2], "a barrier");
+    assert_eq!(violated(&text("fence w", "fence w assert noprecede")), race);
+    assert_eq!(violated(&text("fence w assert nosucceed", "fence w")), race);
+    // It may be a barrier, too.
+    let first = "fence w; fence w assert noprecede; send to 1 tag 0 size 8";
+    let text = ranks("", &[first, "fence w; recv from 0 tag 0 size 8; fence w assert noprecede"]);
+    assert_eq!(violated(&text), [["deadlock-freedom"]; 2]);
+}
+
 /// Only a fence of which it is known that it ends no epoch returns before all ranks have called it: the first one.
 #[test]
 fn a_fence_that_ends_an_epoch_waits_for_all_ranks_everywhere() {

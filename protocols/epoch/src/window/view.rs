@@ -126,13 +126,14 @@ impl<R: EpochRules> Window<R> {
 
     /// Whether a target has granted the open epoch that such a call has opened.
     ///
-    /// Of those of `start` and `lock_all` one at most is open, and of those of `lock` one for each target. Without any the
-    /// call was refused, and waits for nothing: then it is true, as for all other calls.
+    /// Of those of `start`, `lock_all` and `fence` one at most is open, and of those of `lock` one for each target. Without
+    /// any the call was refused, and waits for nothing: then it is true, as for all other calls.
     pub fn is_granted_by(&self, opening: Call<'_>, target: RankId) -> bool {
         let kind = match opening {
             Call::Start(_) => EpochKind::Access,
             Call::Lock { .. } => EpochKind::Lock,
             Call::LockAll => EpochKind::LockAll,
+            Call::Fence => EpochKind::Fence,
             _ => return true,
         };
         let mut open = self.epochs().filter(|epoch| {
