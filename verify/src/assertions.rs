@@ -5,14 +5,15 @@
 //!
 //! Programs have no branches, so the text of a job says of most assertions whether they hold: which store, fence and access
 //! is between which calls, and which exposure an access belongs to, as both are counted. Only `nocheck` depends on the order
-//! of events. Orders that make no other difference matter for it, so jobs with such assertions are not reduced.
+//! of events: a reduced search has to tell apart the orders of the steps that it speaks of, which make no other difference.
 
 use crate::open_epochs::EpochForm;
 use crate::program::{Access, Act, Job, Program, Synchronization};
 use crate::state::State;
+use crate::unchecked_locks::UncheckedLocks;
 use crate::violation::{BrokenAssertion, Location};
-use carrousel_rank::epoch::{Call, Mode};
-use carrousel_rank::{Protocol, WindowIndex};
+use carrousel_rank::Protocol;
+use carrousel_rank::epoch::Call;
 use carrousel_scenario::Assertion;
 use std::collections::BTreeMap;
 
@@ -23,9 +24,10 @@ pub(crate) struct AssertionFacts {
     broken: Vec<BTreeMap<u16, BrokenAssertion>>,
     /// By rank and step of a `start` that says `nocheck`: the posts that have to be over.
     awaited: Vec<BTreeMap<u16, Vec<Location>>>,
-    /// By rank and window: the steps that open an epoch, in their order, and whether they say `nocheck`. Empty if no lock of
-    /// the job says it.
-    opened: Vec<BTreeMap<u16, Vec<(u16, bool)>>>,
+    /// By rank and step of one of these posts: the starts that it has to be over for.
+    awaiting: Vec<BTreeMap<u16, Vec<Location>>>,
+    /// The locks that say `nocheck`.
+    locks: UncheckedLocks,
 }
 
 /// The steps that open epochs of one side, accesses or exposures, ascending. A fence is towards all peers, and kept once: a
@@ -71,7 +73,8 @@ impl AssertionFacts {
         let mut facts = Self {
             broken: vec![BTreeMap::new(); ranks],
             awaited: vec![BTreeMap::new(); ranks],
-            opened: Vec::new(),
+            awaiting: vec![BTreeMap::new(); ranks],
+            locks: UncheckedLocks::default(),
         };
         for (rank, program) in job.ranks.iter().enumerate() {
             facts.broken[rank] = broken_alone(program);
@@ -80,18 +83,8 @@ impl AssertionFacts {
         facts.compare_groups(job, &accesses, &exposures);
         facts.find_puts(job, &accesses, &exposures);
         facts.compare_fences(job);
-        let is_unchecked = |program: &Program| {
-            program.synchronizations.iter().any(|call| locks(Some(call)) && says(call, Assertion::NoCheck))
-        };
-        if job.ranks.iter().any(|program| is_unchecked(program)) {
-            facts.opened = job.ranks.iter().map(|program| opened(program)).collect();
-        }
+        facts.locks = UncheckedLocks::new(job);
         facts
-    }
-
-    /// Whether the truth of some assertion depends on the order of events.
-    pub(crate) fn depend_on_order(&self) -> bool {
-        !self.opened.is_empty() || self.awaited.iter().any(|awaited| !awaited.is_empty())
     }
 
     /// What is not so when a rank takes a step in a state.
@@ -103,7 +96,9 @@ impl AssertionFacts {
     ) -> Option<BrokenAssertion> {
         let step = state.procs[usize::from(me)].pc;
         let broken = self.broken.get(usize::from(me)).and_then(|broken| broken.get(&step).copied());
-        broken.or_else(|| self.not_posted(state, me, step)).or_else(|| self.contended(job, state, me, step))
+        broken
+            .or_else(|| self.not_posted(state, me, step))
+            .or_else(|| self.locks.contended(job, state, me, step))
     }
 
     /// An access epoch begins before one of its exposures, and says that it does not.
@@ -113,35 +108,20 @@ impl AssertionFacts {
         Some(BrokenAssertion::NotPosted { post: *missing })
     }
 
-    /// A lock is requested that another rank has or wants, too, and one of both says that this does not happen.
-    fn contended<P: Protocol>(
-        &self,
-        job: &Job,
-        state: &State<P>,
-        me: u16,
-        step: u16,
-    ) -> Option<BrokenAssertion> {
-        let program = &job.ranks[usize::from(me)];
-        self.opened.first()?;
-        let call = program.call_at(step)?;
-        let (target, mode) = match call.call() {
-            Call::Lock { target, mode } => (Some(target), mode),
-            Call::LockAll => (None, Mode::Shared),
-            _ => return None,
+    /// Whether the order matters in which a rank takes its next step, and others some of theirs.
+    pub(crate) fn depend_on_order<P: Protocol>(&self, job: &Job, state: &State<P>, me: u16) -> bool {
+        let step = state.procs[usize::from(me)].pc;
+        let is_ahead = |all: &Vec<BTreeMap<u16, Vec<Location>>>| {
+            let others = all.get(usize::from(me)).and_then(|steps| steps.get(&step));
+            others
+                .is_some_and(|others| others.iter().any(|at| state.procs[usize::from(at.rank)].pc <= at.step))
         };
-        let is_mine = says(call, Assertion::NoCheck);
-        state.ranks().filter(|(rank, _)| *rank != me).find_map(|(rank, proc)| {
-            let opened = self.opened[usize::from(rank)].get(&call.window)?;
-            let view = proc.rank.window(WindowIndex(u32::from(call.window)))?;
-            let other = view.epochs().find_map(|epoch| {
-                let name = epoch.name();
-                let (step, is_unchecked) = *opened.get(name.number as usize)?;
-                let meets = target.is_none() || name.target.is_none() || name.target == target;
-                let excludes = mode == Mode::Exclusive || epoch.mode() == Mode::Exclusive;
-                (name.kind.locks() && meets && excludes && (is_mine || is_unchecked)).then_some(step)
-            })?;
-            Some(BrokenAssertion::Contended { other: Location { rank, step: other }, is_mine })
-        })
+        is_ahead(&self.awaited) || is_ahead(&self.awaiting) || self.locks.may_be_met(job, state, me)
+    }
+
+    /// Whether it matters for how long a lock is not given back.
+    pub(crate) fn depend_on_locks<P: Protocol>(&self, job: &Job, state: &State<P>) -> bool {
+        self.locks.are_open(job, state)
     }
 
     /// Of an access epoch and the exposure that it belongs to, both say `nocheck`, or none does.
@@ -175,6 +155,8 @@ impl AssertionFacts {
         }
         if here {
             self.awaited[usize::from(origin)].entry(step).or_default().push(other);
+            let start = Location { rank: origin, step };
+            self.awaiting[usize::from(target)].entry(at).or_default().push(start);
         }
     }
 
@@ -256,17 +238,6 @@ fn belongings(program: &Program) -> Vec<Belonging> {
         }
     }
     all
-}
-
-/// The steps of a program that open an epoch, by window.
-fn opened(program: &Program) -> BTreeMap<u16, Vec<(u16, bool)>> {
-    let mut opened: BTreeMap<u16, Vec<(u16, bool)>> = BTreeMap::new();
-    for (step, call) in program.calls() {
-        if EpochForm::opened_by(call.call()).is_some() {
-            opened.entry(call.window).or_default().push((step, says(call, Assertion::NoCheck)));
-        }
-    }
-    opened
 }
 
 /// The access and the exposure epochs of all ranks. Both sides of a fence are in both.

@@ -74,6 +74,7 @@ pub mod situations;
 pub mod state;
 mod step;
 pub mod suite;
+mod unchecked_locks;
 pub mod violation;
 mod window_facts;
 mod windows;

@@ -266,6 +266,10 @@ impl<P: Protocol> View<'_, P> {
     /// Looks for an action without conflicts, which is a persistent set alone. Steps that count on buffers are not
     /// taken here, so that a state where no other action is left is explored as a possible end.
     fn lone_action(&self, actions: &mut Vec<Action>) -> bool {
+        let job = &self.model.jobs()[self.state.job as usize];
+        if self.facts.windows.assertions.depend_on_locks(job, self.state) {
+            return false;
+        }
         for rank in 0..self.ranks() {
             if self.model.can_step(self.state, rank)
                 && self.conflict_of_step(rank).is_none()
@@ -320,6 +324,10 @@ impl<P: Protocol> View<'_, P> {
                 Start::Synchronize(call) => {
                     let call = &program.synchronizations[usize::from(call)];
                     let windows = &self.facts.windows;
+                    let job = &self.model.jobs()[self.state.job as usize];
+                    if windows.assertions.depend_on_order(job, self.state, rank) {
+                        return Some(Node::Step(rank));
+                    }
                     let conflicts = match call.call() {
                         Call::Post(_) | Call::Wait | Call::Test | Call::Fence => {
                             windows.is_mixed(call.window)

@@ -1,6 +1,6 @@
 //! Scenarios with windows: the verdicts are the same whether orders are left out or not, and the checks find what they say.
 
-use crate::drawn::{Compared, compare, verdicts};
+use crate::drawn::{Compared, compare, compare_unchecked, verdicts, verify};
 use carrousel_scenario::{Check, load};
 use carrousel_verify::report::Verdict;
 use carrousel_verify::run::{Request, check};
@@ -11,6 +11,35 @@ fn verdicts_are_the_same_with_and_without_the_reduction() {
     assert!(programs >= 200, "{programs} of 400 programs are small enough");
     for check in [Check::DeadlockFreedom, Check::RmaRace, Check::EpochUsage] {
         assert!(violated[check as usize] >= 5, "{check:?}: {}", violated[check as usize]);
+    }
+}
+
+/// Whether `nocheck` is true depends on orders that make no other difference.
+#[test]
+fn what_says_nocheck_has_the_same_verdicts_with_and_without_the_reduction() {
+    for (seed, portable) in [(5, false), (6, true)] {
+        let Compared { programs, fewer, violated } = compare_unchecked(seed, portable);
+        assert!(programs >= 150, "{programs} of 400 programs are small enough");
+        assert!(fewer * 2 > programs, "the reduction reduces {fewer} of {programs}");
+        assert!(violated[Check::EpochUsage as usize] >= 20, "{violated:?}");
+        assert!(u64::from(programs) - u64::from(violated[Check::EpochUsage as usize]) >= 20, "{violated:?}");
+    }
+}
+
+#[test]
+fn what_says_nocheck_is_reduced_too() {
+    let counter = "lock_all w assert nocheck\n  fetch_op w at 0\n  unlock_all w";
+    let handed_on = "barrier\nrank 0\n  lock w at 2 exclusive assert nocheck\n  put w to 2 size 8\n  unlock w at 2\n  \
+                     barrier\nrank 1\n  barrier\n  lock w at 2 exclusive\n  put w to 2 size 8\n  unlock w at 2\n\
+                     rank 2\n  barrier";
+    let halo = "post w from [(me+2)%3 (me+1)%3] assert nocheck\n  barrier\n  \
+                start w to [(me+1)%3 (me+2)%3] assert nocheck\n  put w to (me+1)%3 size 8\n  \
+                put w to (me+2)%3 size 8 at 8\n  complete w\n  wait_epoch w";
+    for program in [counter, handed_on, halo] {
+        let report = verify(&format!("ranks 3\nwindow w 16\nrank *\n  {program}\n"), false, true, 5_000);
+        assert!(report.exhaustive, "{} states are too many:\n{program}", report.states);
+        let all = report.checks.iter().all(|check| check.verdict != Verdict::Violated);
+        assert!(all, "{program}");
     }
 }
 

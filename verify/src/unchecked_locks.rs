@@ -1,0 +1,179 @@
+//! Locks of which a program says that nothing contends with them (`nocheck`), and whether it is so.
+//!
+//! Whether two ranks have a lock at the same time depends on the order of events. So a search that leaves out orders has to
+//! know where it matters: at a call that asks for such a lock, if another rank asks for one that it excludes later, and as
+//! long as such a lock is not given back.
+
+use crate::open_epochs::EpochForm;
+use crate::program::{Job, Program, Synchronization};
+use crate::state::State;
+use crate::violation::{BrokenAssertion, Location};
+use carrousel_rank::epoch::{Call, Mode};
+use carrousel_rank::{Protocol, RankId, WindowIndex};
+use carrousel_scenario::Assertion;
+use std::collections::BTreeMap;
+
+/// The locks of a job; empty if none says `nocheck`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UncheckedLocks {
+    /// By rank and window: the steps that open an epoch, in their order, and whether they say `nocheck`.
+    opened: Vec<BTreeMap<u16, Vec<(u16, bool)>>>,
+    /// By rank.
+    last: Vec<LastLocks>,
+}
+
+/// Shared and exclusive locks, with `nocheck` and without.
+const CLASSES: usize = 4;
+
+/// By window and hosts: the last step of each class of locks.
+type LastLocks = BTreeMap<(u16, Hosts), [Option<u16>; CLASSES]>;
+
+/// The ranks whose memory a call locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Hosts {
+    /// That of one.
+    One(RankId),
+    /// That of all.
+    All,
+    /// Either.
+    Any,
+}
+
+/// A lock that is asked for.
+#[derive(Clone, Copy)]
+struct Lock {
+    window: u16,
+    /// `None` is all of them.
+    target: Option<RankId>,
+    mode: Mode,
+    is_unchecked: bool,
+}
+
+impl Lock {
+    fn of(call: &Synchronization) -> Option<Self> {
+        let (target, mode) = match call.call() {
+            Call::Lock { target, mode } => (Some(target), mode),
+            Call::LockAll => (None, Mode::Shared),
+            _ => return None,
+        };
+        let is_unchecked = call.asserts().has(Assertion::NoCheck);
+        Some(Self { window: call.window, target, mode, is_unchecked })
+    }
+
+    fn class(self) -> usize {
+        usize::from(self.mode == Mode::Exclusive) + 2 * usize::from(self.is_unchecked)
+    }
+
+    /// Whether a lock of this class must not meet it.
+    fn minds(self, class: usize) -> bool {
+        (self.class() | class) == CLASSES - 1
+    }
+}
+
+impl UncheckedLocks {
+    pub(crate) fn new(job: &Job) -> Self {
+        let is_unchecked = |program: &Program| {
+            let mut locks = program.synchronizations.iter().filter_map(Lock::of);
+            locks.any(|lock| lock.is_unchecked)
+        };
+        if !job.ranks.iter().any(|program| is_unchecked(program)) {
+            return Self::default();
+        }
+        Self {
+            opened: job.ranks.iter().map(|program| opened(program)).collect(),
+            last: job.ranks.iter().map(|program| last(program)).collect(),
+        }
+    }
+
+    /// A lock is requested that another rank has or wants, too, and one of both says that this does not happen.
+    pub(crate) fn contended<P: Protocol>(
+        &self,
+        job: &Job,
+        state: &State<P>,
+        me: u16,
+        step: u16,
+    ) -> Option<BrokenAssertion> {
+        self.opened.first()?;
+        let lock = Lock::of(job.ranks[usize::from(me)].call_at(step)?)?;
+        state.ranks().filter(|(rank, _)| *rank != me).find_map(|(rank, proc)| {
+            let opened = self.opened[usize::from(rank)].get(&lock.window)?;
+            let view = proc.rank.window(WindowIndex(u32::from(lock.window)))?;
+            let other = view.epochs().find_map(|epoch| {
+                let name = epoch.name();
+                let (step, is_unchecked) = *opened.get(name.number as usize)?;
+                let other =
+                    Lock { window: lock.window, target: name.target, mode: epoch.mode(), is_unchecked };
+                let meets = lock.target.is_none() || other.target.is_none() || other.target == lock.target;
+                (name.kind.locks() && meets && lock.minds(other.class())).then_some(step)
+            })?;
+            Some(BrokenAssertion::Contended {
+                other: Location { rank, step: other },
+                is_mine: lock.is_unchecked,
+            })
+        })
+    }
+
+    /// Whether a rank asks for a lock at its next step that one to come of another rank must not meet.
+    pub(crate) fn may_be_met<P: Protocol>(&self, job: &Job, state: &State<P>, me: u16) -> bool {
+        if self.last.is_empty() {
+            return false;
+        }
+        let call = job.ranks[usize::from(me)].call_at(state.procs[usize::from(me)].pc);
+        call.and_then(Lock::of).is_some_and(|lock| self.meets_later(state, me, lock))
+    }
+
+    /// Whether a rank has, or wants, a lock that one to come of another rank must not meet.
+    pub(crate) fn are_open<P: Protocol>(&self, job: &Job, state: &State<P>) -> bool {
+        let is_open = |rank: u16| {
+            self.opened[usize::from(rank)].iter().any(|(window, opened)| {
+                let view = state.procs[usize::from(rank)].rank.window(WindowIndex(u32::from(*window)));
+                view.into_iter().flat_map(|view| view.epochs()).any(|epoch| {
+                    let step = opened.get(epoch.name().number as usize).map(|(step, _)| *step);
+                    let call = step.and_then(|step| job.ranks[usize::from(rank)].call_at(step));
+                    call.and_then(Lock::of).is_some_and(|lock| self.meets_later(state, rank, lock))
+                })
+            })
+        };
+        (0..self.opened.len() as u16).any(is_open)
+    }
+
+    fn meets_later<P: Protocol>(&self, state: &State<P>, me: u16, lock: Lock) -> bool {
+        let hosts = match lock.target {
+            Some(target) => [Hosts::One(target), Hosts::All],
+            None => [Hosts::Any; 2],
+        };
+        state.ranks().filter(|(rank, _)| *rank != me).any(|(rank, proc)| {
+            let last =
+                hosts.iter().filter_map(|hosts| self.last[usize::from(rank)].get(&(lock.window, *hosts)));
+            let is_to_come = |(class, last): (usize, &Option<u16>)| {
+                lock.minds(class) && last.is_some_and(|last| proc.pc <= last)
+            };
+            last.flat_map(|last| last.iter().enumerate()).any(is_to_come)
+        })
+    }
+}
+
+/// The steps of a program that open an epoch, by window.
+fn opened(program: &Program) -> BTreeMap<u16, Vec<(u16, bool)>> {
+    let mut opened: BTreeMap<u16, Vec<(u16, bool)>> = BTreeMap::new();
+    for (step, call) in program.calls() {
+        if EpochForm::opened_by(call.call()).is_some() {
+            let is_unchecked = call.asserts().has(Assertion::NoCheck);
+            opened.entry(call.window).or_default().push((step, is_unchecked));
+        }
+    }
+    opened
+}
+
+/// The last locks of a program, by window and hosts.
+fn last(program: &Program) -> LastLocks {
+    let mut all = LastLocks::new();
+    for (step, call) in program.calls() {
+        let Some(lock) = Lock::of(call) else { continue };
+        for hosts in [lock.target.map_or(Hosts::All, Hosts::One), Hosts::Any] {
+            let last = all.entry((lock.window, hosts)).or_default();
+            last[lock.class()] = Some(step);
+        }
+    }
+    all
+}
