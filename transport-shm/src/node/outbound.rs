@@ -35,6 +35,8 @@ pub struct Out {
     pub(super) local_ranks: LocalRanks,
     /// By local rank.
     peers: Vec<Option<Box<Peer>>>,
+    /// The local ranks of connected peers: few of those there may be, where peers are not known ahead.
+    connected: Vec<usize>,
     /// By local rank: whether it is lost, so that operations have no effect any more.
     lost: Vec<bool>,
     /// By local rank, the processes that are probed one at a time: those of watched peers, and of connected peers that
@@ -76,6 +78,7 @@ impl Out {
         Self {
             local_ranks,
             peers: (0..count).map(|_| None).collect(),
+            connected: Vec::new(),
             lost: vec![false; count],
             probed: BTreeMap::new(),
             watched: BTreeMap::new(),
@@ -154,6 +157,7 @@ impl Out {
         // The segment's descriptor is not needed any more; many peers would keep many of them.
         let finished = segment.finished();
         let atomics = PendingAtomics::default();
+        self.connected.push(local_rank);
         self.peers[local_rank] = Some(Box::new(Peer {
             ring,
             transfer: 0,
@@ -248,18 +252,20 @@ impl Out {
 
     /// Drops the sends that wait for room at peers that have finished, and take no messages any more.
     pub fn drop_for_finished(&mut self) {
-        for peer in self.peers.iter_mut().flatten().filter(|peer| peer.has_finished()) {
-            self.pending -= peer.drop_pending();
+        for local_rank in &self.connected {
+            if let Some(peer) = self.peers[*local_rank].as_mut().filter(|peer| peer.has_finished()) {
+                self.pending -= peer.drop_pending();
+            }
         }
     }
 
     /// The connected and the watched peers whose processes have ended. Each call probes some of those without a pidfd.
     pub(super) fn poll_ended(&mut self) -> Vec<usize> {
-        let pidfd = |(local_rank, peer)| {
-            let peer: &Peer = Option::as_deref(peer)?;
-            Some((local_rank, PollFd::new(peer.process.pidfd()?, PollFlags::IN)))
+        let pidfd = |local_rank: &usize| {
+            let peer = self.peers[*local_rank].as_deref()?;
+            Some((*local_rank, PollFd::new(peer.process.pidfd()?, PollFlags::IN)))
         };
-        let peers = self.peers.iter().enumerate().filter_map(pidfd);
+        let peers = self.connected.iter().filter_map(pidfd);
         let (local_ranks, mut polled): (Vec<usize>, Vec<PollFd<'_>>) = peers.unzip();
         let mut ended = Vec::new();
         if SYSTEM.poll(&mut polled, Duration::ZERO).is_ok() {
@@ -318,6 +324,7 @@ impl Out {
         self.probed.remove(&local_rank);
         self.watched.remove(&local_rank);
         if let Some(peer) = self.peers[local_rank].take() {
+            self.connected.retain(|connected| *connected != local_rank);
             self.pending -= peer.pending.len();
             for pending in peer.pending {
                 if let PendingSend::Fragmented(FragmentedSend {
@@ -428,7 +435,8 @@ impl Out {
         if self.pending == 0 {
             return 0;
         }
-        (0..self.peers.len()).map(|local_rank| self.flush_one(local_rank, regions)).sum()
+        // The last first: a peer that is lost here leaves the list.
+        (0..self.connected.len()).rev().map(|index| self.flush_one(self.connected[index], regions)).sum()
     }
 
     fn flush_one(&mut self, local_rank: usize, regions: &impl Regions) -> usize {
