@@ -112,6 +112,8 @@ fn every_statement_is_understood() {
     ] {
         check_statement(statement, statement);
     }
+    // One block has none that it could overlap.
+    check_statement("put w to 0 size 8 count 1 stride 0", "put w to 0 size 8");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! | a call that .. | looks by |
 //! | --- | --- |
 //! | starts what may be a rendezvous | `poll_until_idle`: all that has arrived (speculative-rendezvous 4.2.1) |
-//! | starts what stays eager | `poll_seldom` |
+//! | starts what stays eager | `poll_seldom`, which takes the slow path, too |
 //! | tests or probes | `poll_unblocked`, which takes the slow path once a period, and offers the processor on a crowded node |
 //! | is one turn of another library, which may wait | [`Endpoint::progress`], the same |
 //! | waits | [`Endpoint::block_until`] |
@@ -83,10 +83,11 @@ impl Endpoint {
         }
     }
 
-    /// As [`Endpoint::poll`], out of line: what a poll saves on the stack, callers that do not poll would save, too.
+    /// As [`Endpoint::poll_unblocked`], out of line: what a poll saves on the stack, callers that do not poll would save, too.
+    /// A program that does nothing but start messages learns by this that a peer has ended.
     #[inline(never)]
     fn poll_apart(&mut self) {
-        self.poll();
+        self.poll_unblocked(None);
     }
 
     /// Initial progress (speculative-rendezvous 4.2.1): processes all that has arrived before a call that may be a

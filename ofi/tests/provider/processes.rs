@@ -112,6 +112,40 @@ fn a_child_that_dies() {
     std::process::abort();
 }
 
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_child_that_reads_no_queue() {
+    let (_, one, _, parent) = with_parent();
+    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
+    std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
+}
+
+#[test]
+fn who_only_sends_learns_in_bounded_time_that_a_peer_has_died() {
+    let (domain, one, two) = pair();
+    let mut child = child("processes::a_child_that_reads_no_queue", &one);
+    let mut name = one.name();
+    assert_eq!(one.trecv(&mut name, ANY, (HELLO, 0), 1), 0);
+    assert_eq!(one.wait(&[]).context, 1);
+    let there = one.insert(&name);
+    let text = b"whatever";
+    // By injects, which no queue tells of: a host need not read one.
+    let inject = || call!(one.ep, tagged.inject(text.as_ptr().cast(), text.len(), there, ANSWER));
+    assert_eq!(inject(), 0);
+    child.kill().expect("it is there");
+    child.wait().expect("it has ended");
+    let began = Instant::now();
+    let error = loop {
+        let returned = inject();
+        if returned != 0 && returned != -(b::FI_EAGAIN as isize) {
+            break returned;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "nothing tells of it");
+    };
+    assert_eq!(error, -(b::FI_ECONNRESET as isize));
+    domain.close([one, two]);
+}
+
 /// Between two endpoints, one of which has lost a peer, either way, with data in a packet and apart.
 fn one_sided_operations_go_on(domain: &Opened, one: End, two: End) {
     let null = std::ptr::null_mut();

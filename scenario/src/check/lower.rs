@@ -512,6 +512,10 @@ impl<'r, 'a> Lowering<'r, 'a> {
         };
         let few = u32::try_from(blocks).ok().filter(|few| *few <= BLOCKS_MAX);
         let few = few.ok_or_else(|| (self.place(count), Problem::TooManyBlocks { count: blocks }))?;
+        if few <= 1 {
+            // It has none beside it.
+            return Ok((few, size));
+        }
         if distance < size {
             return Err((self.place(stride), Problem::StrideBelowSize { stride: distance, size }));
         }
