@@ -9,9 +9,9 @@ use std::ffi::OsString;
 use std::fmt;
 use std::time::Duration;
 
-/// The most processes that an endpoint talks to. A ring of each takes memory once they do; until then, an endpoint of so
-/// many takes 0.9 MB more than one of a thousand, and half a millisecond longer to open.
-const PEERS_MAX: u32 = 1 << 16;
+/// The most processes that an endpoint talks to. A ring of each takes memory once they do. More would cost, too: who has
+/// connected is found by a bit of each, some thousand instructions for each that connects.
+const PEERS_MAX: u32 = 1 << 14;
 /// The largest ring from a peer, unless an option says otherwise: how many peers there will be is not known.
 const RING_BYTES: u64 = 128 << 10;
 /// The name of the job: part of every address. Processes of other jobs find no endpoint, as its address has a number that

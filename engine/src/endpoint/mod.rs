@@ -132,6 +132,8 @@ pub struct Endpoint {
     scratch: Vec<u8>,
     /// When a program that polls takes the slow path.
     slow_path_timer: SlowPathTimer,
+    /// That of calls that start messages.
+    starts_timer: SlowPathTimer,
     /// The time that transports are given.
     clock: Clock,
     /// The request or message that the current call waits for, and its call site, once it has waited for long.
@@ -260,6 +262,7 @@ impl Endpoint {
             communicators: Communicators::default(),
             scratch: Vec::new(),
             slow_path_timer: SlowPathTimer::default(),
+            starts_timer: SlowPathTimer::default(),
             clock: Clock::new(),
             awaited: None,
         }

@@ -18,6 +18,8 @@ const CLOCK_CROWDED: u32 = 16;
 const AWAKE: Duration = Duration::from_millis(5);
 /// The time between two turns of the slow path: short for a person, long for a message.
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
+/// The same for a program that only starts messages, and waits for nobody: who has ended it has to learn some time.
+const PERIOD_OF_STARTS: Duration = Duration::from_secs(1);
 
 /// Empty polls after which the slow path may be due even if there were arrivals between them: the awaited peer may
 /// have ended while others go on sending.
@@ -72,6 +74,13 @@ impl SlowPathTimer {
         self.polls.is_multiple_of(Self::CLOCK) && self.look_at_clock(crowded)
     }
 
+    /// Counts an empty poll of a program that only starts messages. Returns whether the slow path is due.
+    #[inline]
+    pub(super) fn is_due_at_starts(&mut self) -> bool {
+        self.polls = self.polls.wrapping_add(1);
+        self.polls.is_multiple_of(Self::CLOCK) && once_a(PERIOD_OF_STARTS, &mut self.next, SYSTEM.now())
+    }
+
     #[cold]
     fn look_at_clock(&mut self, crowded: bool) -> bool {
         if crowded && self.polls.is_multiple_of(Self::OFFER) {
@@ -81,16 +90,16 @@ impl SlowPathTimer {
     }
 
     fn is_due_at(&mut self, now: Instant) -> bool {
-        once_a_period(&mut self.next, now)
+        once_a(PERIOD, &mut self.next, now)
     }
 }
 
 /// Whether the action that is planned for `next` is due; it is planned again for a period later. The first call only
 /// plans.
-fn once_a_period(next: &mut Option<Instant>, now: Instant) -> bool {
+fn once_a(period: Duration, next: &mut Option<Instant>, now: Instant) -> bool {
     let is_due = next.is_some_and(|next| now >= next);
     if is_due || next.is_none() {
-        *next = Some(now + PERIOD);
+        *next = Some(now + period);
     }
     is_due
 }
@@ -142,7 +151,7 @@ impl WaitStrategy {
     #[cold]
     fn long(&mut self) -> WaitStep {
         if self.is_soon() {
-            let is_due = once_a_period(&mut self.times.get_or_insert_default().seldom, SYSTEM.now());
+            let is_due = once_a(PERIOD, &mut self.times.get_or_insert_default().seldom, SYSTEM.now());
             return if is_due { WaitStep::BusySlowPath } else { WaitStep::Spin };
         }
         // Not while spinning: since Skylake the hint takes 140 cycles, as long as a message's way.

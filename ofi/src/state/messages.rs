@@ -77,6 +77,10 @@ impl Ep {
         op: Op,
         shared: &mut Shared,
     ) -> Result<(), Errno> {
+        // A host that sends by injects need not read a queue, which alone would tell of it.
+        if self.engine.is_lost(envelope.to) {
+            return Err(Errno::RESET);
+        }
         self.send_kept(bytes.into(), of, envelope, synchronous, op, shared)
     }
 

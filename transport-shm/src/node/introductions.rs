@@ -21,6 +21,11 @@ impl Introductions {
         self.awaited.push((ring, memory));
     }
 
+    /// Whether a peer has taken a ring, and has not said who it is.
+    pub(super) fn are_awaited(&self) -> bool {
+        !self.awaited.is_empty()
+    }
+
     /// The rings whose peers have introduced themselves since, and are known. A peer is seen as soon as it has taken its
     /// ring, which is before it has said anything: that one is looked at again. One that says something else is forgotten.
     pub(super) fn made(&mut self) -> Vec<(Consumer<Ring>, Ring, RankId)> {

@@ -243,8 +243,11 @@ impl Node {
     /// calls: to be called now and then while nothing arrives.
     pub fn check(&mut self) {
         let ended = self.out.poll_ended();
-        // A peer that has ended may have connected and sent before.
-        self.accept_connections();
+        // A peer that has ended may have connected and sent before. Otherwise polls see who connects: to look for all peers
+        // that there may be takes thousands of instructions.
+        if !ended.is_empty() || self.introductions.as_ref().is_some_and(Introductions::are_awaited) {
+            self.accept_connections();
+        }
         for local_rank in ended {
             match self.inbound.iter_mut().find(|inbound| inbound.local_rank == local_rank) {
                 Some(inbound) if inbound.state == InboundState::Open => inbound.state = InboundState::Ending,
