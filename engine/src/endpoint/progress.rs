@@ -3,7 +3,7 @@
 //! | a call that .. | looks by |
 //! | --- | --- |
 //! | starts what may be a rendezvous | `poll_until_idle`: all that has arrived (speculative-rendezvous 4.2.1) |
-//! | starts what stays eager | `poll_seldom`; both take the slow path once a second |
+//! | starts what stays eager | `poll_seldom`, which takes the slow path once a second |
 //! | tests or probes | `poll_unblocked`, which takes the slow path once a period, and offers the processor on a crowded node |
 //! | is one turn of another library, which may wait | [`Endpoint::progress`], the same |
 //! | waits | [`Endpoint::block_until`] |
@@ -83,19 +83,11 @@ impl Endpoint {
         }
     }
 
-    /// As [`Endpoint::poll`], out of line: what a poll saves on the stack, callers that do not poll would save, too.
+    /// As [`Endpoint::poll`], out of line: what a poll saves on the stack, callers that do not poll would save, too. A program
+    /// that does nothing but start messages learns by this that a peer has ended.
     #[inline(never)]
-    fn poll_apart(&mut self) {
-        if !self.poll() {
-            self.look_for_ends();
-        }
-    }
-
-    /// After a call that starts something has found nothing: a program that does nothing but start messages learns by this
-    /// that a peer has ended.
-    #[inline(always)]
-    fn look_for_ends(&mut self) {
-        if self.starts_timer.is_due_at_starts() {
+    pub fn poll_apart(&mut self) {
+        if !self.poll() && self.starts_timer.is_due_at_starts() {
             self.slow_path(false);
         }
     }
@@ -108,7 +100,7 @@ impl Endpoint {
         const TURNS: u32 = 1 << 12;
         for _ in 0..TURNS {
             if !self.poll_inlined(false) {
-                return self.look_for_ends();
+                break;
             }
         }
     }

@@ -50,6 +50,11 @@ impl Ep {
             // SAFETY: the buffer is valid for reads now, as the caller promises.
             let bytes = unsafe { &*bytes };
             if synchronous || !self.engine.send_now(bytes, of.call().caller(), envelope).map_err(refused)? {
+                // A host that sends by injects need not read a queue, which alone would tell of a loss.
+                self.engine.poll_apart();
+                if self.engine.is_lost(envelope.to) {
+                    return Err(Errno::RESET);
+                }
                 return self.send_copy(bytes, of, envelope, synchronous, op, shared);
             }
             self.sent_at_once(&op, shared);
@@ -77,10 +82,6 @@ impl Ep {
         op: Op,
         shared: &mut Shared,
     ) -> Result<(), Errno> {
-        // A host that sends by injects need not read a queue, which alone would tell of it.
-        if self.engine.is_lost(envelope.to) {
-            return Err(Errno::RESET);
-        }
         self.send_kept(bytes.into(), of, envelope, synchronous, op, shared)
     }
 
