@@ -3,8 +3,9 @@
 //!
 //! Each benchmark counts 1,000 messages of 8 bytes, the warm-up included, as MPICH sends and receives them: a receive that
 //! names its source, an injected message with 8 bytes of data beside its own, and a read of the queue that finds the
-//! completion; or 1,000 reads that find nothing. Both endpoints are in one thread, so neither waits. More than the limit
-//! is an error. A change that makes messages cheaper lowers the limit.
+//! completion; or 1,000 reads that find nothing, and 500 while a send waits for room. An endpoint has one peer, of
+//! thousands that it may have. Both endpoints are in one thread, so neither waits. More than the limit is an error. A
+//! change that makes messages cheaper lowers the limit.
 
 #![allow(missing_docs, reason = "the macros of the benchmark generate public items")]
 #![allow(unsafe_code, reason = "a host calls by pointers")]
@@ -26,6 +27,8 @@ use std::time::Duration;
 const MESSAGES_MAX: u64 = 1_961_800;
 /// Of reads that find nothing.
 const READS_MAX: u64 = 240_600;
+/// The same while a send waits for room.
+const WAITING_MAX: u64 = 183_600;
 
 const WARM_UP: u32 = 100;
 const TIMES: u32 = 1000 - WARM_UP;
@@ -63,6 +66,23 @@ fn nothing(ends: &mut Ends) {
     assert_eq!(read(ends.receiver), EAGAIN);
 }
 
+/// The code that is counted: a read that finds nothing, while a send waits for room at its peer, which does not look.
+#[inline(never)]
+fn waiting(ends: &mut Ends) {
+    assert_eq!(read(ends.sender), EAGAIN);
+}
+
+/// More messages than the ring to a peer has room for.
+fn full() -> Ends {
+    const MESSAGES: u32 = 10_000;
+    let ends = warm();
+    for _ in 0..MESSAGES {
+        assert_eq!(call!(ends.sender.ep, tagged.inject([7u8; 8].as_ptr().cast(), 8, 0, TAG)), 0);
+    }
+    settle(ends.sender);
+    ends
+}
+
 fn warm() -> Ends {
     let mut hints = Hints::default();
     hints.info.caps = u64::from(b::FI_TAGGED) | u64::from(b::FI_MSG) | b::FI_DIRECTED_RECV;
@@ -73,12 +93,14 @@ fn warm() -> Ends {
         message(&mut ends);
         nothing(&mut ends);
     }
-    // What an endpoint does once a period, and once for a new vector, is not of a message: it is done here, uncounted.
-    for end in [ends.sender, ends.receiver, ends.sender, ends.receiver] {
-        std::thread::sleep(Duration::from_millis(15));
-        (0..16).for_each(|_| assert_eq!(read(end), EAGAIN));
-    }
+    [ends.sender, ends.receiver, ends.sender, ends.receiver].into_iter().for_each(settle);
     ends
+}
+
+/// Does, uncounted, what an endpoint does once a period, and once for a new vector: it is not of a message.
+fn settle(end: End) {
+    std::thread::sleep(Duration::from_millis(15));
+    (0..16).for_each(|_| assert_eq!(read(end), EAGAIN));
 }
 
 /// Counts a function of this file, at most so many.
@@ -108,5 +130,14 @@ fn empty(mut ends: Ends) -> Ends {
     black_box(ends)
 }
 
-library_benchmark_group!(name = provider, benchmarks = [injected, empty]);
+#[library_benchmark(setup = full, config = counted("waiting", WAITING_MAX))]
+#[bench::five_hundred_reads()]
+fn without_room(mut ends: Ends) -> Ends {
+    for _ in 0..500 {
+        waiting(&mut ends);
+    }
+    black_box(ends)
+}
+
+library_benchmark_group!(name = provider, benchmarks = [injected, empty, without_room]);
 main!(library_benchmark_groups = provider);

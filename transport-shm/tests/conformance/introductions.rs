@@ -5,7 +5,6 @@ use super::edge_cases::Recorder;
 use carrousel_transport::{Arrival, Context, Direction, Head, Header, Outbound, Protocol, RankId, Transport};
 use carrousel_transport_shm::{Address, Node, Settings};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 const RING: Settings = Settings { capacity: 64, direct: false };
 const PACKET: Head =
@@ -128,26 +127,4 @@ fn more_peers_than_there_is_room_for_are_refused() {
     assert_eq!((connect(0), connect(1)), (Ok(()), Ok(())));
     let error = connect(2).expect_err("both rings are taken");
     assert!(error.to_string().contains("has 2"), "{error}");
-}
-
-/// The least time of ten polls of a client for so many peers, whose send waits for room.
-fn polls_while_a_send_waits(most: u32) -> Duration {
-    let (server, mut client) = (Open::new(most), Open::new(most));
-    let to = client.connect(&server);
-    while !client.node.out().is_waiting() {
-        client.node.out().send(to, &PACKET, &[]);
-    }
-    let mut polls = || {
-        let began = Instant::now();
-        (0..10).for_each(|_| assert_eq!(client.poll(), []));
-        began.elapsed()
-    };
-    (0..50).map(|_| polls()).min().expect("there were some")
-}
-
-#[test]
-fn a_poll_costs_nothing_for_peers_that_there_may_be() {
-    let (few, many) = (polls_while_a_send_waits(4), polls_while_a_send_waits(1 << 16));
-    // A look at each place took thousands of times as long.
-    assert!(many < 20 * few, "{few:?} for 4 places, {many:?} for 65,536");
 }
