@@ -56,7 +56,7 @@ use self::pending::Pending;
 use self::reductions::Reductions;
 use self::registry::Registry;
 use self::unexpected::UnexpectedBuffers;
-use self::wait_strategy::SlowPathTimer;
+use self::wait_strategy::{PollsTimer, StartsTimer};
 use self::work_executor::{Completed, Resources};
 use crate::backends::shm::{Node, NodeError, Settings};
 use crate::backends::{AnyNetwork, Introduced};
@@ -131,9 +131,9 @@ pub struct Endpoint {
     communicators: Communicators,
     scratch: Vec<u8>,
     /// When a program that polls takes the slow path.
-    slow_path_timer: SlowPathTimer,
+    slow_path_timer: PollsTimer,
     /// That of calls that start messages.
-    starts_timer: SlowPathTimer,
+    starts_timer: StartsTimer,
     /// The time that transports are given.
     clock: Clock,
     /// The request or message that the current call waits for, and its call site, once it has waited for long.
@@ -261,8 +261,8 @@ impl Endpoint {
             calls: 0,
             communicators: Communicators::default(),
             scratch: Vec::new(),
-            slow_path_timer: SlowPathTimer::default(),
-            starts_timer: SlowPathTimer::default(),
+            slow_path_timer: PollsTimer::default(),
+            starts_timer: StartsTimer::default(),
             clock: Clock::new(),
             awaited: None,
         }

@@ -83,11 +83,19 @@ impl Endpoint {
         }
     }
 
-    /// As [`Endpoint::poll`], out of line: what a poll saves on the stack, callers that do not poll would save, too. A program
-    /// that does nothing but start messages learns by this that a peer has ended.
+    /// As [`Endpoint::poll`], out of line: what a poll saves on the stack, callers that do not poll would save, too.
     #[inline(never)]
-    pub fn poll_apart(&mut self) {
-        if !self.poll() && self.starts_timer.is_due_at_starts() {
+    fn poll_apart(&mut self) {
+        if !self.poll() {
+            self.look_for_ends();
+        }
+    }
+
+    /// Checks once a second whether peers live: for calls that start messages, whose program may make no others. The next
+    /// polls report who has ended.
+    #[inline]
+    pub fn look_for_ends(&mut self) {
+        if self.starts_timer.is_due(false) {
             self.slow_path(false);
         }
     }

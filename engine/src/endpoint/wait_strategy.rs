@@ -18,8 +18,6 @@ const CLOCK_CROWDED: u32 = 16;
 const AWAKE: Duration = Duration::from_millis(5);
 /// The time between two turns of the slow path: short for a person, long for a message.
 pub(super) const PERIOD: Duration = Duration::from_millis(10);
-/// The same for a program that only starts messages, and waits for nobody: who has ended it has to learn some time.
-const PERIOD_OF_STARTS: Duration = Duration::from_secs(1);
 
 /// Empty polls after which the slow path may be due even if there were arrivals between them: the awaited peer may
 /// have ended while others go on sending.
@@ -52,13 +50,18 @@ struct Times {
 }
 
 /// Decides when a program that polls by itself, and computes meanwhile, takes the slow path.
+pub(super) type PollsTimer = SlowPathTimer<{ PERIOD.as_millis() as u64 }>;
+/// The same for a program that starts messages and waits for none: it learns by the slow path that a peer has ended.
+pub(super) type StartsTimer = SlowPathTimer<1000>;
+
+/// Decides when the slow path is due, once in so many milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct SlowPathTimer {
+pub(super) struct SlowPathTimer<const PERIOD_MS: u64> {
     polls: u32,
     next: Option<Instant>,
 }
 
-impl SlowPathTimer {
+impl<const PERIOD_MS: u64> SlowPathTimer<PERIOD_MS> {
     /// Polls between two looks at the clock: few, as each may come after a long computation.
     const CLOCK: u32 = 8;
     /// Polls between two offers of the processor, on a crowded node: some tens of microseconds, a hundredth of the time that
@@ -74,13 +77,6 @@ impl SlowPathTimer {
         self.polls.is_multiple_of(Self::CLOCK) && self.look_at_clock(crowded)
     }
 
-    /// Counts an empty poll of a program that only starts messages. Returns whether the slow path is due.
-    #[inline]
-    pub(super) fn is_due_at_starts(&mut self) -> bool {
-        self.polls = self.polls.wrapping_add(1);
-        self.polls.is_multiple_of(Self::CLOCK) && once_a(PERIOD_OF_STARTS, &mut self.next, SYSTEM.now())
-    }
-
     #[cold]
     fn look_at_clock(&mut self, crowded: bool) -> bool {
         if crowded && self.polls.is_multiple_of(Self::OFFER) {
@@ -90,7 +86,7 @@ impl SlowPathTimer {
     }
 
     fn is_due_at(&mut self, now: Instant) -> bool {
-        once_a(PERIOD, &mut self.next, now)
+        once_a(Duration::from_millis(PERIOD_MS), &mut self.next, now)
     }
 }
 
@@ -190,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_program_that_polls_takes_the_slow_path_once_a_period() {
-        let (mut timer, began) = (SlowPathTimer::default(), Instant::now());
+        let (mut timer, began) = (PollsTimer::default(), Instant::now());
         let due = (0..=25).filter(|ms| timer.is_due_at(began + *ms * MS)).collect::<Vec<_>>();
         assert_eq!(due, [10, 20]);
     }

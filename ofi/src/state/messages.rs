@@ -51,7 +51,7 @@ impl Ep {
             let bytes = unsafe { &*bytes };
             if synchronous || !self.engine.send_now(bytes, of.call().caller(), envelope).map_err(refused)? {
                 // A host that sends by injects need not read a queue, which alone would tell of a loss.
-                self.engine.poll_apart();
+                self.engine.look_for_ends();
                 if self.engine.is_lost(envelope.to) {
                     return Err(Errno::RESET);
                 }
