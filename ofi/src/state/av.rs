@@ -3,8 +3,7 @@
 use crate::settings::JOB;
 use carrousel_transport_shm::Address;
 use carrousel_transport_verbs as verbs;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The bytes of an address: [`MARK`], that of the process's shared memory, and that of its datagram queue, or zeros. All
@@ -27,8 +26,8 @@ const _: () = assert!(MARK.len() + Address::BYTES + QUEUE_BYTES == ADDRESS_BYTES
 #[derive(Debug, Default)]
 pub(crate) struct Av {
     addresses: Vec<Option<Arc<str>>>,
-    /// Positions from which an address was removed, the least first: large jobs insert all addresses at once.
-    free: BinaryHeap<Reverse<usize>>,
+    /// Positions from which an address was removed: hosts insert thousands of addresses, and none looks for a place.
+    free: BTreeSet<usize>,
     /// The positions of each, in the order in which it was inserted.
     positions: HashMap<Arc<str>, Vec<u64>>,
     /// How often a position was given to another address, or taken from one.
@@ -41,7 +40,7 @@ impl Av {
     /// Inserts an address, and returns its position. `None` if the bytes are none.
     pub(crate) fn insert(&mut self, bytes: &[u8; ADDRESS_BYTES]) -> Option<u64> {
         let text: Arc<str> = text(bytes)?.into();
-        let at = self.free.pop().map_or(self.addresses.len(), |Reverse(at)| at);
+        let at = self.free.pop_first().unwrap_or(self.addresses.len());
         if at == self.addresses.len() {
             self.addresses.push(None);
         }
@@ -55,7 +54,7 @@ impl Av {
     pub(crate) fn remove(&mut self, position: u64) -> bool {
         let Ok(at) = usize::try_from(position) else { return false };
         let Some(text) = self.addresses.get_mut(at).and_then(Option::take) else { return false };
-        self.free.push(Reverse(at));
+        self.free.insert(at);
         if let Some(positions) = self.positions.get_mut(&text) {
             positions.retain(|other| *other != position);
             if positions.is_empty() {

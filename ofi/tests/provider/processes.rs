@@ -35,6 +35,18 @@ pub(crate) fn with_parent() -> (crate::host::Opened, End, End, u64) {
     (domain, one, two, parent)
 }
 
+/// Two endpoints, of which the first has heard hello of a process that runs this test; that process, and its position in
+/// the vector.
+fn heard(test: &str) -> (Opened, [End; 2], Child, u64) {
+    let (domain, one, two) = pair();
+    let child = child(test, &one);
+    let mut name = one.name();
+    assert_eq!(one.trecv(&mut name, ANY, (HELLO, 0), 1), 0);
+    assert_eq!(one.wait(&[]).context, 1);
+    let there = one.insert(&name);
+    (domain, [one, two], child, there)
+}
+
 #[test]
 #[ignore = "another test runs it in a process of its own"]
 fn a_child_that_says_hello() {
@@ -85,12 +97,7 @@ fn a_child_that_closes() {
 
 #[test]
 fn a_peer_that_has_closed_is_no_error_for_who_has_only_heard_it() {
-    let (domain, one, two) = pair();
-    let mut child = child("processes::a_child_that_closes", &one);
-    let mut name = one.name();
-    assert_eq!(one.trecv(&mut name, ANY, (HELLO, 0), 1), 0);
-    assert_eq!(one.wait(&[]).context, 1);
-    let there = one.insert(&name);
+    let (domain, [one, two], mut child, there) = heard("processes::a_child_that_closes");
     let mut got = [0; 8];
     assert_eq!((one.trecv(&mut got, there, (ANSWER, 0), 2), one.trecv(&mut got, ANY, (5, 0), 3)), (0, 0));
     one.find_nothing(Duration::from_millis(100));
@@ -122,12 +129,7 @@ fn a_child_that_reads_no_queue() {
 
 #[test]
 fn who_only_sends_learns_in_bounded_time_that_a_peer_has_died() {
-    let (domain, one, two) = pair();
-    let mut child = child("processes::a_child_that_reads_no_queue", &one);
-    let mut name = one.name();
-    assert_eq!(one.trecv(&mut name, ANY, (HELLO, 0), 1), 0);
-    assert_eq!(one.wait(&[]).context, 1);
-    let there = one.insert(&name);
+    let (domain, [one, two], mut child, there) = heard("processes::a_child_that_reads_no_queue");
     let text = b"whatever";
     // By injects, which no queue tells of: a host need not read one.
     let inject = || call!(one.ep, tagged.inject(text.as_ptr().cast(), text.len(), there, ANSWER));
@@ -166,12 +168,7 @@ fn one_sided_operations_go_on(domain: &Opened, one: End, two: End) {
 
 #[test]
 fn a_peer_that_dies_is_an_error_in_bounded_time() {
-    let (domain, one, two) = pair();
-    let mut child = child("processes::a_child_that_dies", &one);
-    let mut name = one.name();
-    assert_eq!(one.trecv(&mut name, ANY, (HELLO, 0), 1), 0);
-    assert_eq!(one.wait(&[]).context, 1);
-    let there = one.insert(&name);
+    let (domain, [one, two], mut child, there) = heard("processes::a_child_that_dies");
     let (mut got, mut from_anybody) = ([0; 8], [0; 8]);
     assert_eq!(one.trecv(&mut from_anybody, ANY, (6, 0), 5), 0);
     assert_eq!(one.trecv(&mut got, there, (ANSWER, 0), 2), 0);
