@@ -9,8 +9,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::time::Duration;
 
-/// The most processes that an endpoint talks to. A ring of each takes memory once they do. More would cost, too: who has
-/// connected is found by a bit of each, some thousand instructions for each that connects.
+/// The most processes that an endpoint talks to. The ring of a process takes memory once that process connects. An endpoint
+/// then looks through a bit of each of them, which takes some thousand instructions with this many.
 const PEERS_MAX: u32 = 1 << 14;
 /// The largest ring from a peer, unless an option says otherwise: how many peers there will be is not known.
 const RING_BYTES: u64 = 128 << 10;

@@ -203,8 +203,8 @@ impl<P: Protocol> Model<P> {
     /// on its way long afterwards, even before its target has posted.
     ///
     /// No other close may. An `unlock` completes accesses at their targets, too (12.5.3). A `fence` that ends an epoch waits
-    /// for all ranks, since a rank learns only by their fences that it is not accessed any more. One of which it is known
-    /// that it ends none may return at once (12.5.1), by what programs assert or because it is the first. What a rank has
+    /// for all ranks, since a rank learns only by their fences that it is not accessed any more. A fence that is known to end
+    /// no epoch, because programs assert it or it is the window's first one, may return at once (12.5.1). What a rank has
     /// written by then may be on its way to a target whose fence has not returned, but nothing can tell: whatever the
     /// target's memory is accessed by afterwards belongs to its next epoch, and is ordered behind it.
     fn may_leave_epoch(&self, state: &State<P>, rank: u16, close: Ordinal) -> bool {

@@ -152,11 +152,11 @@ fn may_await_grants(call: &EpochCall<'_>, is_first_fence: bool, portable: bool) 
 /// What the last fence of a window says of the next one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fenced {
-    /// There is none yet.
+    /// The window has had no fence yet.
     Never,
-    /// It has opened no epoch (`nosucceed`).
+    /// The last fence has opened no epoch (`nosucceed`).
     InVain,
-    /// It has opened one.
+    /// The last fence has opened an epoch.
     Opened,
 }
 
