@@ -286,6 +286,13 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Consumer<M, O> {
         Ok(Some(value))
     }
 
+    /// Whether the next message may be there; takes nothing.
+    #[inline]
+    pub fn has_next(&self) -> bool {
+        let (_, ring) = self.memory.split_at(POSITIONS);
+        ring[(self.taken & (self.capacity as u64 - 1)) as usize].load(Ordering::Relaxed) != 0
+    }
+
     /// The position of the next message: messages that have been taken are before it.
     pub fn position(&self) -> u64 {
         self.taken

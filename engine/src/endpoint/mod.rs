@@ -12,6 +12,7 @@ mod driver;
 mod first_error;
 mod launcher;
 mod leaving;
+mod lingering;
 mod names;
 mod open;
 mod packets;
@@ -50,6 +51,7 @@ use self::clock::Clock;
 use self::communicators::Communicators;
 use self::driver::Driver;
 use self::first_error::FirstErrors;
+use self::lingering::Lingering;
 pub use self::names::LookUp;
 use self::names::Names;
 use self::pending::Pending;
@@ -130,7 +132,9 @@ pub struct Endpoint {
     calls: u32,
     communicators: Communicators,
     scratch: Vec<u8>,
-    /// When a program that polls takes the slow path.
+    /// Which polls of a program that polls linger.
+    lingering: Lingering,
+    /// When such a program takes the slow path.
     slow_path_timer: PollsTimer,
     /// That of calls that start messages.
     starts_timer: StartsTimer,
@@ -261,6 +265,7 @@ impl Endpoint {
             calls: 0,
             communicators: Communicators::default(),
             scratch: Vec::new(),
+            lingering: Lingering::default(),
             slow_path_timer: PollsTimer::default(),
             starts_timer: StartsTimer::default(),
             clock: Clock::new(),

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | starts what may be a rendezvous | `poll_until_idle`: all that has arrived (speculative-rendezvous 4.2.1) |
 //! | starts what stays eager | `poll_seldom`, which takes the slow path once a second |
-//! | tests or probes | `poll_unblocked`, which takes the slow path once a period, and offers the processor on a crowded node |
+//! | tests or probes | `poll_unblocked`, which may linger, takes the slow path once a period, and offers the processor on a crowded node |
 //! | is one turn of another library, which may wait | [`Endpoint::progress`], the same |
 //! | waits | [`Endpoint::block_until`] |
 //! | waits for a receive that has no request | `poll_next` |
@@ -85,10 +85,12 @@ impl Endpoint {
 
     /// As [`Endpoint::poll`], out of line: what a poll saves on the stack, callers that do not poll would save, too.
     #[inline(never)]
-    fn poll_apart(&mut self) {
-        if !self.poll() {
+    fn poll_apart(&mut self) -> bool {
+        let has_arrival = self.poll();
+        if !has_arrival {
             self.look_for_ends();
         }
+        has_arrival
     }
 
     /// Checks once a second whether peers live: for calls that start messages, whose program may make no others. The next
@@ -118,12 +120,33 @@ impl Endpoint {
     /// processor to others now and then, of which one may be the sender. Whether it has taken the slow path.
     #[inline(always)]
     pub(super) fn poll_unblocked(&mut self, awaited: Option<(Awaited, CallSite)>) -> bool {
-        let is_due = !self.poll_inlined(false) && self.slow_path_timer.is_due(self.crowded);
+        let is_due =
+            !self.poll_inlined(false) && !self.lingers() && self.slow_path_timer.is_due(self.crowded);
         if is_due {
             self.awaited = awaited;
             self.slow_path(false);
         }
         is_due
+    }
+
+    /// After an empty poll: goes on to look for messages of this node for a moment, if one is likely to complete the receive
+    /// that has begun last, and processes them. Returns whether anything had arrived. On a crowded node the sender may need
+    /// this processor.
+    #[inline(always)]
+    fn lingers(&mut self) -> bool {
+        self.lingering.is_possible() && self.linger()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn linger(&mut self) -> bool {
+        let Some(request) = self.lingering.request().filter(|_| !self.crowded) else { return false };
+        if self.driver.rank.status(request) != Ok(None) || !self.lingering.is_due() {
+            return false;
+        }
+        let has_arrival = self.node.linger() && self.poll_apart();
+        self.lingering.end(self.driver.rank.status(request) != Ok(None));
+        has_arrival
     }
 
     /// Lets messages move, and checks once a period whether peers live, as tests and probes do. Whether it has checked. For a

@@ -35,7 +35,10 @@ impl Endpoint {
         }
         let (len, communicator) = (bytes.len() as u64, caller.id());
         let receive = Receive { from, tag, communicator, len, memory };
-        self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key, caller)
+        let request =
+            self.start(Call::Receive(receive), What::Receive { from, tag, len }, memory.key, caller)?;
+        self.lingering.begin(request);
+        Ok(request)
     }
 
     #[inline(always)]

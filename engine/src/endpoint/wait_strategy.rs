@@ -63,7 +63,7 @@ pub(super) struct SlowPathTimer<const PERIOD_MS: u64> {
 
 impl<const PERIOD_MS: u64> SlowPathTimer<PERIOD_MS> {
     /// Polls between two looks at the clock: few, as each may come after a long computation.
-    const CLOCK: u32 = 8;
+    const CLOCK: u32 = 16;
     /// Polls between two offers of the processor, on a crowded node: some tens of microseconds, a hundredth of the time that
     /// a scheduler gives. Programs that offer it themselves should not do it twice: with 8, a job of Open MPI's, which does,
     /// lost a third of its messages.

@@ -105,6 +105,11 @@ enum InboundState {
     Closed,
 }
 
+/// How long [`Node::linger`] looks: twice the time in which a peer answers that waits for a message.
+const LINGERS: Duration = Duration::from_micros(2);
+/// The most looks in that time, and the looks between two at the clock.
+const LOOKS_MAX: u32 = 1 << 10;
+const LOOKS_PER_CLOCK: u32 = 8;
 /// The most frames that are taken from one ring before the others get their turn.
 const BATCH: usize = 16;
 
@@ -236,6 +241,25 @@ impl Node {
     /// Whether [`Node::sleep`] can block at all.
     pub fn can_sleep(&self) -> bool {
         self.out.rings_doorbells
+    }
+
+    /// Looks for frames of connected peers until there are some, for about two microseconds at most. Takes none. Returns
+    /// whether there may be some.
+    pub fn linger(&self) -> bool {
+        if self.inbound.is_empty() {
+            return false;
+        }
+        let until = SYSTEM.now() + LINGERS;
+        for look in 1..=LOOKS_MAX {
+            if self.inbound.iter().any(|inbound| inbound.ring.has_next()) {
+                return true;
+            }
+            std::hint::spin_loop();
+            if look.is_multiple_of(LOOKS_PER_CLOCK) && SYSTEM.now() >= until {
+                break;
+            }
+        }
+        false
     }
 
     /// Checks which of the peers that are connected or [watched](Out::watch) have ended. The messages that they had sent

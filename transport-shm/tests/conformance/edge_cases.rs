@@ -304,6 +304,18 @@ fn what_a_handler_does_not_want_yet_stays_in_the_ring() {
 }
 
 #[test]
+fn what_a_node_lingers_for_stays_in_the_ring() {
+    let [(mut node, mut recorder), (mut peer, _)] = pair(RING);
+    // So that the peer's ring is known.
+    node.poll(NOW, &mut recorder);
+    assert!(!node.linger());
+    peer.out().send(RANKS[0], &ATS, &[]);
+    assert!(node.linger() && node.linger());
+    assert_eq!(node.poll(NOW, &mut recorder), 1);
+    assert!(!node.linger());
+}
+
+#[test]
 fn connecting_twice_changes_nothing() {
     let [(mut node, mut recorder), (mut peer, _)] = pair(RING);
     for _ in 0..20 {
