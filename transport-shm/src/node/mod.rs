@@ -249,9 +249,11 @@ impl Node {
         if self.inbound.is_empty() {
             return false;
         }
+        // What is left in a ring that is closed is never taken.
+        let has_frames = |one: &Inbound| one.state != InboundState::Closed && one.ring.has_next();
         let until = SYSTEM.now() + LINGERS;
         for look in 1..=LOOKS_MAX {
-            if self.inbound.iter().any(|inbound| inbound.ring.has_next()) {
+            if self.inbound.iter().any(has_frames) {
                 return true;
             }
             std::hint::spin_loop();

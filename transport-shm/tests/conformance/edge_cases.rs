@@ -251,6 +251,7 @@ fn a_peer_that_is_given_up_says_nothing_more() {
     }
     let packet = Arrival::Packet { from: RANKS[1], context: Context::MESSAGES, packet: ATS.header() };
     assert_eq!(recorder.arrivals, [packet, Arrival::Lost(RANKS[1])]);
+    assert!(!node.linger(), "what is left in its ring is no arrival");
 }
 
 /// In both cases: at a packet of the other one, and at its loss.
