@@ -4,7 +4,8 @@
 use crate::fi::Errno;
 use crate::host;
 use carrousel_engine::{AnyNetwork, Endpoint, OpenPeers};
-use carrousel_options::{Origin, Settings, VerbsScope};
+use carrousel_options::{OptionEntry, Origin, Settings, ValueKind, VerbsScope};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::time::Duration;
@@ -14,29 +15,51 @@ use std::time::Duration;
 const PEERS_MAX: u32 = 1 << 14;
 /// The largest ring from a peer, unless an option says otherwise: how many peers there will be is not known.
 const RING_BYTES: u64 = 128 << 10;
+/// The beginning of the options' variables.
+const PREFIX: &str = "CARROUSEL_";
 /// The name of the job: part of every address. Processes of other jobs find no endpoint, as its address has a number that
 /// only those know who were told the address.
 pub(crate) const JOB: &str = "carrousel";
 
 /// The options of this process.
 pub(crate) fn read() -> Result<Settings, Errno> {
-    Settings::of(variables(std::env::vars_os())).map_err(|error| refused(&error, Errno::INVALID))
+    of(std::env::vars_os()).map_err(|error| refused(&error, Errno::INVALID))
 }
 
-/// The variables, in which those for providers take the place of the others.
-fn variables(all: impl Iterator<Item = (OsString, OsString)>) -> impl Iterator<Item = (OsString, OsString)> {
+/// The options of such variables, in which those for providers take the place of the others.
+fn of(all: impl Iterator<Item = (OsString, OsString)>) -> Result<Settings, String> {
     let renamed = |name: &OsString| {
-        name.to_str()?.strip_prefix("FI_").filter(|name| name.starts_with("CARROUSEL_")).map(OsString::from)
+        name.to_str()?.strip_prefix("FI_").filter(|name| name.starts_with(PREFIX)).map(str::to_owned)
     };
-    let (mut own, mut others) = (Vec::new(), Vec::new());
+    let (mut own, mut others) = (BTreeMap::new(), Vec::new());
     for (name, value) in all {
         match renamed(&name) {
-            Some(name) => own.push((name, value)),
+            Some(name) => drop(own.insert(name.clone(), truth(&name, value))),
             None => others.push((name, value)),
         }
     }
-    others.retain(|(name, _)| own.iter().all(|(other, _)| other != name));
-    own.into_iter().chain(others)
+    others.retain(|(name, _)| name.to_str().is_none_or(|name| !own.contains_key(name)));
+    let variables = own.iter().map(|(name, value)| (name.into(), value.clone())).chain(others);
+    Settings::of(variables).map_err(|error| {
+        let help = error.help.as_ref().map(|help| format!("; {help}")).unwrap_or_default();
+        let told = format!("{error}{help}");
+        // Variables have the names here by which the user sets them.
+        let is_own = own.keys().any(|name| told.contains(name));
+        if is_own { told.replace(PREFIX, &format!("FI_{PREFIX}")) } else { told }
+    })
+}
+
+/// The value of a variable. One of two values may also be given by libfabric's words (fi_param_get(3), `FI_PARAM_BOOL`).
+fn truth(name: &str, value: OsString) -> OsString {
+    let entry = name.strip_prefix(PREFIX).and_then(|name| OptionEntry::named(&name.to_lowercase()));
+    if entry.is_none_or(|entry| entry.kind != ValueKind::OnOff) {
+        return value;
+    }
+    match value.to_str().map(str::to_lowercase).as_deref() {
+        Some("1" | "true" | "yes" | "on") => "on".into(),
+        Some("0" | "false" | "no" | "off") => "off".into(),
+        _ => value,
+    }
 }
 
 /// How long nothing may move until it is told: a host that idles looks like one that hangs, so nobody is told unasked.
@@ -102,17 +125,33 @@ fn refused(why: &dyn fmt::Display, error: Errno) -> Errno {
 mod tests {
     use super::*;
 
+    fn settings(list: &[(&str, &str)]) -> Result<Settings, String> {
+        of(list.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))))
+    }
+
     #[test]
     fn variables_for_providers_come_first() {
-        let of = |list: &[(&str, &str)]| {
-            let pairs: Vec<_> = list.iter().map(|(a, b)| (OsString::from(a), OsString::from(b))).collect();
-            let settings = Settings::of(variables(pairs.into_iter()));
-            settings.map(|settings| settings.protocol().eager_threshold).map_err(|error| error.to_string())
-        };
+        let of = |list: &[(&str, &str)]| settings(list).map(|settings| settings.protocol().eager_threshold);
         let (own, other) = (("FI_CARROUSEL_EAGER_THRESHOLD", "100B"), ("CARROUSEL_EAGER_THRESHOLD", "200B"));
         assert_eq!((of(&[own, other]), of(&[other, own]), of(&[other])), (Ok(100), Ok(100), Ok(200)));
         assert_eq!(of(&[("FI_PROVIDER", "carrousel"), ("PATH", "/")]), Ok(8192));
         assert!(of(&[("FI_CARROUSEL_EAGER", "1")]).is_err());
+    }
+
+    #[test]
+    fn libfabrics_words_are_on_and_off() {
+        let of = |name, value| settings(&[(name, value)]).map(|settings| settings.shm_direct());
+        let own = |value| of("FI_CARROUSEL_SHM_DIRECT", value);
+        assert_eq!(["0", "No", "false", "off"].map(own), [(); 4].map(|()| Ok(false)));
+        assert_eq!(["1", "YES", "true", "on"].map(own), [(); 4].map(|()| Ok(true)));
+        let error = |name| of(name, "2").expect_err("it is neither");
+        let says = "CARROUSEL_SHM_DIRECT: `2` is no value of shm_direct; it takes on, off";
+        assert_eq!(error("FI_CARROUSEL_SHM_DIRECT"), format!("FI_{says}"));
+        assert_eq!(error("CARROUSEL_SHM_DIRECT"), says);
+        assert!(
+            of("CARROUSEL_SHM_DIRECT", "0").is_err()
+                && settings(&[("FI_CARROUSEL_RTR_LIMIT", "yes")]).is_err()
+        );
     }
 
     #[test]
