@@ -45,6 +45,7 @@ mod parts;
 mod refused;
 mod settings;
 mod state;
+mod tell;
 mod timeout;
 mod timer;
 

@@ -3,6 +3,7 @@
 
 use crate::fi::Errno;
 use crate::host;
+use crate::tell::tell;
 use carrousel_engine::{AnyNetwork, Endpoint, OpenPeers};
 use carrousel_options::{OptionEntry, Origin, Settings, ValueKind, VerbsScope};
 use std::collections::BTreeMap;
@@ -117,7 +118,7 @@ pub(crate) fn open() -> Result<Endpoint, Errno> {
 
 /// Tells the user why something is refused, which libfabric's errors cannot.
 fn refused(why: &dyn fmt::Display, error: Errno) -> Errno {
-    eprintln!("carrousel: {why}");
+    tell(why.to_string());
     error
 }
 

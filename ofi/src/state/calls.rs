@@ -1,7 +1,7 @@
 //! What the calls of a host ask of an endpoint.
 
-use super::tell::tell;
 use crate::fi::{self, Errno};
+use crate::tell::tell_loss;
 use carrousel_engine::{BoxedError, CallContext};
 use carrousel_rank::Communicator;
 use std::time::Duration;
@@ -163,6 +163,6 @@ pub(super) fn bytes_mut(start: *mut u8, len: usize) -> *mut [u8] {
 
 #[cold]
 pub(super) fn refused(error: BoxedError) -> Errno {
-    tell(&error);
+    tell_loss(&error);
     Errno::from(&*error)
 }

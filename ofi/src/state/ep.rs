@@ -10,8 +10,8 @@ use super::pieces::Pieces;
 use super::shared::Shared;
 use super::silence::Silence;
 use super::table::Table;
-use super::tell::tell;
 use crate::fi::{self, Errno, NO_ADDRESS};
+use crate::tell::tell_loss;
 use carrousel_engine::{BoxedError, Endpoint};
 use carrousel_rank::{Failure, Handle, RankId, Source, Status};
 use std::collections::HashMap;
@@ -280,7 +280,7 @@ impl Ep {
         self.ops.end(request);
         let kept = self.ops.take_kept(request);
         if let Some(error) = &error {
-            tell(error);
+            tell_loss(error);
         }
         let (op, status) = (&op, &status);
         match op.role {

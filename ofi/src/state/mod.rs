@@ -20,7 +20,6 @@ mod rma_target;
 mod shared;
 mod silence;
 mod table;
-mod tell;
 mod untagged;
 
 pub(crate) use self::atomics::{AtomicKind, atomic_count, datatype_size};

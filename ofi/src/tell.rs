@@ -1,4 +1,4 @@
-//! Why a peer is lost, in words: libfabric's errors have no room for that, and ranks are of one endpoint alone.
+//! Why something fails, in words on standard error: libfabric's errors have no room for that.
 
 use carrousel_engine::Error;
 use std::sync::{Mutex, PoisonError};
@@ -6,14 +6,21 @@ use std::sync::{Mutex, PoisonError};
 /// What the user was told last.
 static TOLD: Mutex<String> = Mutex::new(String::new());
 
-/// Tells the user why a peer is lost, if it is, and he does not know it yet.
+/// Tells the user something, unless it is what he was told last: hosts make a call that fails again and again.
 #[cold]
-pub(super) fn tell(error: &Error) {
-    let Some(text) = text(error) else { return };
+pub(crate) fn tell(text: String) {
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     if *told != text {
         eprintln!("carrousel: {text}");
         *told = text;
+    }
+}
+
+/// Tells the user why a peer is lost, if it is. Ranks are of one endpoint alone, so the peer has no name.
+#[cold]
+pub(crate) fn tell_loss(error: &Error) {
+    if let Some(text) = text(error) {
+        tell(text);
     }
 }
 
@@ -40,8 +47,8 @@ mod tests {
         assert_eq!(text(&unreachable).as_deref(), Some(expected));
         assert_eq!(text(&Error::PeerLost { rank: 7, why: None }), None);
         assert_eq!(text(&Error::Truncated { sent: 2, room: 1 }), None);
-        tell(&lost);
-        tell(&unreachable);
+        tell_loss(&lost);
+        tell_loss(&unreachable);
         assert_eq!(*TOLD.lock().unwrap_or_else(PoisonError::into_inner), expected);
     }
 }
