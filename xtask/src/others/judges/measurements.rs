@@ -93,7 +93,13 @@ pub(super) fn pingpong(provider: &Path) -> Result<Compared, String> {
         let time = line.split_whitespace().nth(6).and_then(|time| time.parse().ok());
         time.ok_or_else(|| format!("fi_pingpong prints no time: {told}"))
     };
-    let (own, shm) = (took("carrousel")?, took("shm")?);
+    let mut rounds = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        rounds.0.push(took("carrousel")?);
+        rounds.1.push(took("shm")?);
+    }
+    let median = |took| Summary::of(took).map(|summary| summary.median).ok_or("nothing was measured");
+    let (own, shm) = (median(rounds.0)?, median(rounds.1)?);
     Ok(Compared {
         of: ", 8 B".to_owned(),
         ours: format!("{own:.2} us"),
