@@ -149,6 +149,9 @@ mod tests {
         let says = "CARROUSEL_SHM_DIRECT: `2` is no value of shm_direct; it takes on, off";
         assert_eq!(error("FI_CARROUSEL_SHM_DIRECT"), format!("FI_{says}"));
         assert_eq!(error("CARROUSEL_SHM_DIRECT"), says);
+        let misspelt = of("FI_CARROUSEL_SHM_DIRCT", "on").expect_err("there is no such option");
+        assert!(misspelt.contains("FI_CARROUSEL_SHM_DIRCT, "), "{misspelt}");
+        assert!(misspelt.contains("did you mean FI_CARROUSEL_SHM_DIRECT?"), "{misspelt}");
         assert!(
             of("CARROUSEL_SHM_DIRECT", "0").is_err()
                 && settings(&[("FI_CARROUSEL_RTR_LIMIT", "yes")]).is_err()
