@@ -21,7 +21,6 @@ use gungraun::{Callgrind, EntryPoint, EventKind};
 use host::{EAGAIN, End, Hints, Opened, call};
 use std::ffi::c_void;
 use std::hint::black_box;
-use std::time::Duration;
 
 /// The limits of the benchmarks: their counts when this was written, and one percent for other processors, on which the C
 /// library copies memory in other ways.
@@ -100,15 +99,9 @@ fn warm() -> Ends {
         exchange(&mut ends);
         assert_eq!(read(ends.receiver), EAGAIN);
     }
-    [ends.sender, ends.receiver, ends.sender, ends.receiver].into_iter().for_each(settle);
+    // What an endpoint does once a period is not of a message: no period ends from here on.
     clock::stop();
     ends
-}
-
-/// Does, uncounted, what an endpoint does once a period, and once for a new vector: it is not of a message.
-fn settle(end: End) {
-    std::thread::sleep(Duration::from_millis(15));
-    (0..16).for_each(|_| assert_eq!(read(end), EAGAIN));
 }
 
 /// Counts a function of this file, at most so many.
