@@ -289,8 +289,14 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Consumer<M, O> {
     /// Whether the next message may be there; takes nothing.
     #[inline]
     pub fn has_next(&self) -> bool {
+        self.header_at(self.taken) != 0
+    }
+
+    /// The word at a position where a message may begin.
+    #[inline]
+    fn header_at(&self, position: u64) -> u64 {
         let (_, ring) = self.memory.split_at(POSITIONS);
-        ring[(self.taken & (self.capacity as u64 - 1)) as usize].load(Ordering::Relaxed) != 0
+        ring[(position & (self.capacity as u64 - 1)) as usize].load(O::LOOK)
     }
 
     /// The position of the next message: messages that have been taken are before it.
@@ -301,13 +307,10 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Consumer<M, O> {
     /// The position behind all messages that have arrived, found without taking one: [`Consumer::position`] gets there
     /// by taking them.
     pub fn arrived(&self) -> u64 {
-        let (_, ring) = self.memory.split_at(POSITIONS);
-        let ring = &ring[..self.capacity];
         let mut end = self.taken;
         // A peer that writes anything can make its ring seem endless.
         while end.wrapping_sub(self.taken) < self.capacity as u64 {
-            let header = ring[(end & (self.capacity as u64 - 1)) as usize].load(O::LOOK);
-            let Some((_, len)) = frame::parse(header) else { break };
+            let Some((_, len)) = frame::parse(self.header_at(end)) else { break };
             if len as usize > self.largest {
                 break;
             }

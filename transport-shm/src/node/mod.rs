@@ -107,8 +107,9 @@ enum InboundState {
 
 /// How long [`Node::linger`] looks: twice the time in which a peer answers that waits for a message.
 const LINGERS: Duration = Duration::from_micros(2);
-/// The most looks in that time, and the looks between two at the clock.
+/// The most looks in that time, as a clock that is simulated may stand.
 const LOOKS_MAX: u32 = 1 << 10;
+/// Looks for frames between two at the clock.
 const LOOKS_PER_CLOCK: u32 = 8;
 /// The most frames that are taken from one ring before the others get their turn.
 const BATCH: usize = 16;
