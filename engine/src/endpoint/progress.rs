@@ -83,7 +83,8 @@ impl Endpoint {
         }
     }
 
-    /// As [`Endpoint::poll`], out of line: what a poll saves on the stack, callers that do not poll would save, too.
+    /// As [`Endpoint::poll`], out of line: what a poll saves on the stack, callers that do not poll would save, too. An empty
+    /// one looks for peers that have ended.
     #[inline(never)]
     fn poll_apart(&mut self) -> bool {
         let has_arrival = self.poll();
@@ -93,8 +94,8 @@ impl Endpoint {
         has_arrival
     }
 
-    /// Checks once a second whether peers live: for calls that start messages, whose program may make no others. The next
-    /// polls report who has ended.
+    /// Checks once a second whether peers live: for calls that start messages, whose program may make no others. Later polls
+    /// report the peers that have ended.
     #[inline]
     pub fn look_for_ends(&mut self) {
         if self.starts_timer.is_due(false) {
