@@ -1,81 +1,12 @@
 //! The tests in guests: a table. A new test is a new entry of [`CASES`].
 
-use super::job::{End, GuestJob, Program};
-use super::mpi::GuestMpi;
+use super::case::{CASE, GuestCase, left_out};
 use super::packages;
+use super::provider::{MPICH_OVERLAPS, OPEN_MPI_OVERLAPS};
 use super::run::Host;
 use crate::built::{Built, COMMAND, Kind, example};
-use crate::steps::{StepOutcome, Steps};
+use crate::steps::Steps;
 use std::cell::OnceCell;
-use std::env;
-
-/// A command in guests, and what must come of it.
-#[derive(Debug)]
-struct GuestCase {
-    /// A sentence about what works.
-    name: &'static str,
-    /// The status that each guest's command ends with; there are as many guests.
-    statuses: &'static [u8],
-    /// Programs of Debian that it needs.
-    programs: &'static [&'static str],
-    /// Programs of ours that it needs, found by name in the guest.
-    built: &'static [Built],
-    /// An MPI library, and sources of programs for it, in C. With them come its launcher, and the provider for
-    /// libfabric, as `carrousel_ofi`.
-    mpi: Option<(GuestMpi, &'static [&'static str])>,
-    /// Whether it needs ssh between guests.
-    ssh: bool,
-    timeout_s: u32,
-    /// Lines of shell, with the functions of [`PRELUDE`]. The first one that fails ends them.
-    command: &'static str,
-    /// Parts of lines that must be printed.
-    says: &'static [&'static str],
-}
-
-/// The defaults of a case: one guest, whose command succeeds.
-const CASE: GuestCase = GuestCase {
-    name: "",
-    statuses: &[0],
-    programs: &[],
-    built: &[],
-    mpi: None,
-    ssh: false,
-    timeout_s: 60,
-    command: "",
-    says: &[],
-};
-
-/// The beginning of the commands of all cases: `listens PORT` waits until a program of this guest does, `tell WORD`
-/// and `hear WORD` are between guests, `tc` is not the one that busybox's shell prefers, and `pingpong` has what
-/// `ibv_rc_pingpong` always needs; `meet TEST` is a test of the conformance suite whose ranks are in several guests.
-/// `cut_power` ends a guest at once; `poweroff -f` would end its devices first, and a Soft-RoCE device whose link is
-/// gone keeps the kernel busy for minutes with what it still has to send. `install_provider` puts the provider where
-/// libfabric finds it. `overlaps COMMAND` runs a launcher, in the first guest, and fails unless its ranks tell their waits.
-pub(super) const PRELUDE: &str = r#"set -e
-listens() { until grep -q ":$(printf %04X $1) 0*:0000 0A" /proc/net/tcp /proc/net/tcp6; do usleep 10000; done; }
-tell() { : >/shared/$1; }
-hear() { until [ -e /shared/$1 ]; do usleep 10000; done; }
-cut_power() { echo b >/proc/sysrq-trigger; }
-tc() { /usr/local/bin/tc "$@"; }
-pingpong() { ibv_rc_pingpong -d $RDMA_DEV -g $RDMA_GID_INDEX "$@"; }
-install_provider() {
-    # libfabric loads what is called so, from directories that it is told.
-    mkdir /tmp/provider
-    ln -s /usr/local/bin/carrousel_ofi /tmp/provider/libcarrousel-fi.so
-    tell provider.$NODE_ID
-    [ $NODE_ID = 0 ] || exit 0
-    hear provider.1
-}
-overlaps() {
-    "$@" >/tmp/printed 2>&1 || status=$?
-    cat /tmp/printed
-    [ ${status:-0} = 0 ]
-    # Milliseconds that the ranks wait for 1 MiB after they have computed for 300: on a busy machine the network's.
-    waits='s/.*"case": "\([a-z]*_early\)", "call": "\([a-z]*_wait\)",.*"value": \([^,]*\),.*/\1 \2 \3/p'
-    [ $(sed -n "$waits" /tmp/printed | wc -l) = 4 ]
-}
-meet() { CARROUSEL_MEETING=/shared conformance --ignored --nocapture --exact $1; }
-"#;
 
 /// The suite that every transport has to pass, over the one between processes of a node.
 const SHM_CONFORMANCE: Built =
@@ -87,9 +18,6 @@ const VERBS_CONFORMANCE: Built =
 
 /// Uses of the command, and the programs of its jobs.
 const COMMAND_TESTS: Built = Built { package: "carrousel-cli", kind: Kind::Test, name: "command" };
-
-/// The provider by which other MPI libraries run on this one.
-const PROVIDER: Built = Built { package: "carrousel-ofi", kind: Kind::Library, name: "carrousel_ofi" };
 
 /// Uses of the provider by a host.
 const PROVIDER_TESTS: Built = Built { package: "carrousel-ofi", kind: Kind::Test, name: "provider" };
@@ -373,34 +301,8 @@ const CASES: &[GuestCase] = &[
         says: &["test result: ok. 17 passed"],
         ..CASE
     },
-    GuestCase {
-        name: "ranks of Open MPI in two guests run on the provider, which overlaps what they compute",
-        statuses: &[0, 0],
-        mpi: Some((GuestMpi::OpenMpi, &["nodes.c"])),
-        ssh: true,
-        timeout_s: 180,
-        command: r#"
-            install_provider
-            overlaps mpiexec.openmpi --allow-run-as-root -H n0,n1 -n 2 --bind-to none -x FI_PROVIDER_PATH=/tmp/provider \
-                --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include carrousel --mca mtl_base_verbose 100 \
-                nodes-openmpi latency overlap"#,
-        says: &["mtl:ofi:provider: carrousel", r#""bench": "latency""#],
-        ..CASE
-    },
-    GuestCase {
-        name: "ranks of MPICH in two guests run on the provider, which overlaps what they compute",
-        statuses: &[0, 0],
-        mpi: Some((GuestMpi::Mpich, &["nodes.c"])),
-        ssh: true,
-        timeout_s: 180,
-        command: r#"
-            install_provider
-            export FI_PROVIDER_PATH=/tmp/provider FI_PROVIDER=carrousel
-            export MPIR_CVAR_CH4_NETMOD=ofi MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_DEBUG_SUMMARY=1
-            overlaps mpiexec.hydra -launcher ssh -hosts n0,n1 -ppn 1 -n 2 nodes-mpich latency overlap bandwidth"#,
-        says: &["libfabric provider: carrousel", r#""bench": "latency""#, r#""bench": "bandwidth""#],
-        ..CASE
-    },
+    OPEN_MPI_OVERLAPS,
+    MPICH_OVERLAPS,
     GuestCase {
         name: "a job ends when a guest of its ranks is switched off",
         statuses: &[0, 125],
@@ -433,95 +335,16 @@ pub(crate) fn steps(steps: &mut Steps) {
     for case in CASES {
         steps.step(&format!("guests: {}", case.name), || {
             match host.get_or_init(|| packages::install_missing().and_then(|()| Host::prepare())) {
-                Ok(host) => case.run(host),
+                Ok(host) => case.step(host),
                 Err(why) => left_out(why.clone()),
             }
         });
     }
 }
 
-/// What comes of a case whose requirements cannot be had: where everything can be installed, nothing is left out.
-fn left_out(why: String) -> Result<StepOutcome, String> {
-    if env::var("CI").is_ok_and(|ci| ci == "true") { Err(why) } else { Ok(StepOutcome::Skipped(why)) }
-}
-
-impl GuestCase {
-    fn run(&self, host: &Host) -> Result<StepOutcome, String> {
-        if let Some((mpi, _)) = self.mpi
-            && let Err(why) = mpi.install()
-        {
-            return left_out(why);
-        }
-        let mut printed = Vec::new();
-        let ends = host.run(&self.job()?, &mut |line| {
-            println!("{line}");
-            printed.push(line.to_owned());
-        })?;
-        self.judge(&ends, &printed).map(|()| StepOutcome::Passed)
-    }
-
-    fn job(&self) -> Result<GuestJob, String> {
-        let mut programs: Vec<Program> =
-            self.programs.iter().map(|name| Program::find(name)).collect::<Result<_, _>>()?;
-        let mut files = Vec::new();
-        let mut built = self.built.to_vec();
-        if let Some((mpi, sources)) = self.mpi {
-            programs.extend(mpi.programs(sources)?);
-            files.extend(mpi.files());
-            built.push(PROVIDER);
-        }
-        for built in built {
-            programs.push(Program { name: built.name.to_owned(), path: built.build()? });
-        }
-        Ok(GuestJob {
-            nodes: self.statuses.len(),
-            programs,
-            files,
-            environment: Vec::new(),
-            ssh: self.ssh,
-            timeout_s: self.timeout_s,
-            cpus: None,
-            memory_mib: 1024,
-            command: vec!["sh".to_owned(), "-c".to_owned(), format!("{PRELUDE}{}", self.command)],
-            out: None,
-        })
-    }
-
-    /// Whether what came of it is what must.
-    fn judge(&self, ends: &[End], printed: &[String]) -> Result<(), String> {
-        // All of them: a guest that waits for one that has failed is late, and not to blame.
-        let statuses: Vec<u8> = ends.iter().map(End::status).collect();
-        if statuses != self.statuses {
-            return Err(format!("the guests have ended with {statuses:?} instead of {:?}", self.statuses));
-        }
-        match self.says.iter().find(|part| !printed.iter().any(|line| line.contains(*part))) {
-            Some(part) => Err(format!("no guest has printed {part:?}")),
-            None => Ok(()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const TWO: GuestCase = GuestCase { statuses: &[0, 125], says: &["fine"], ..CASE };
-
-    #[test]
-    fn statuses_are_compared_node_by_node() {
-        let printed = ["[n0] fine".to_owned()];
-        assert_eq!(TWO.judge(&[End::Status(0), End::Died], &printed), Ok(()));
-        let error = TWO.judge(&[End::Died, End::Died], &printed).unwrap_err();
-        assert_eq!(error, "the guests have ended with [125, 125] instead of [0, 125]");
-        let error = TWO.judge(&[End::Status(0), End::Status(0)], &printed).unwrap_err();
-        assert_eq!(error, "the guests have ended with [0, 0] instead of [0, 125]");
-    }
-
-    #[test]
-    fn what_must_be_printed_is_looked_for() {
-        let error = TWO.judge(&[End::Status(0), End::Died], &["other".to_owned()]).unwrap_err();
-        assert_eq!(error, "no guest has printed \"fine\"");
-    }
 
     #[test]
     fn every_case_has_a_name_of_its_own_and_a_command() {

@@ -6,6 +6,7 @@
 
 mod archive;
 mod bench;
+mod case;
 mod cases;
 mod contents;
 mod job;
@@ -13,12 +14,15 @@ mod kernel;
 mod mpi;
 pub(crate) mod packages;
 mod paths;
+pub(crate) mod provider;
 mod qemu;
 mod run;
 mod signals;
 mod ssh;
 
+pub(crate) use case::GuestCase;
 pub(crate) use cases::steps;
+pub(crate) use mpi::GuestMpi;
 
 use crate::steps::Steps;
 use clap::{Args, Subcommand};

@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// An MPI library whose ranks run in guests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GuestMpi {
+pub(crate) enum GuestMpi {
     /// Debian's Open MPI.
     OpenMpi,
     /// MPICH's wheel: Debian's package has no libfabric.

@@ -2,7 +2,7 @@
 
 use crate::bench::baselines::{self, Baseline};
 use crate::bench::results::Source;
-use crate::guest::packages;
+use crate::guest::{GuestMpi, packages};
 use crate::tools::find;
 use clap::ValueEnum;
 use std::ffi::OsString;
@@ -100,6 +100,15 @@ impl MpiHost {
     /// The program of measurements.
     pub(super) fn measurements(self) -> PathBuf {
         self.wheel().map_or_else(|| baselines::directory().join("pt2pt-openmpi-debian"), Baseline::program)
+    }
+
+    /// The same library in guests, if it runs there.
+    pub(super) fn in_guests(self) -> Option<GuestMpi> {
+        match self {
+            Self::OpenMpi => None,
+            Self::Mpich => Some(GuestMpi::Mpich),
+            Self::DebianOpenMpi => Some(GuestMpi::OpenMpi),
+        }
     }
 
     /// Its Python, if it has one of its own.

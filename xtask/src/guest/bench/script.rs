@@ -2,7 +2,7 @@
 
 use crate::bench::record::{self, Record};
 use crate::bench::results::{Results, Source};
-use crate::guest::cases::PRELUDE;
+use crate::guest::case::PRELUDE;
 
 /// Steps of a round, at most.
 pub(super) const STEPS: u32 = 5;

@@ -24,7 +24,7 @@ fn measured(host: MpiHost, over: Over<'_>, bench: &str, size: &str) -> Result<Ve
 }
 
 /// The median of each call over the rounds, by case and call.
-fn medians(rounds: &[Vec<Record>]) -> BTreeMap<String, f64> {
+pub(super) fn medians(rounds: &[Vec<Record>]) -> BTreeMap<String, f64> {
     let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for record in rounds.iter().flatten() {
         let words = [record.case.as_deref(), record.call.as_deref()];

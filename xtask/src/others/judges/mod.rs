@@ -1,6 +1,7 @@
 //! The judges: programs that nobody has changed, and what they have to show.
 
 mod fabtests;
+mod guests;
 mod measurements;
 mod mpi4py;
 mod mpich_tests;
@@ -10,6 +11,7 @@ mod scalapack;
 use super::finding::{Compared, Comparison, Finding};
 use super::hosts::{MpiHost, Over};
 use crate::guest::packages;
+use guests::GuestsJudge;
 use programs::PROGRAMS;
 use std::path::{Path, PathBuf};
 
@@ -34,6 +36,8 @@ pub(super) enum Judge {
     Program(&'static programs::JudgeProgram),
     /// A program of ScaLAPACK's tests.
     Scalapack(&'static str),
+    /// A program whose ranks are in two guests.
+    Guests(GuestsJudge),
 }
 
 /// All of them.
@@ -44,6 +48,7 @@ pub(super) fn all(fabtests: Option<&Path>) -> Vec<Judge> {
     judges.extend(fabtests.map(|sources| Judge::Fabtests(sources.to_owned())));
     judges.extend(PROGRAMS.iter().map(Judge::Program));
     judges.extend(scalapack::TESTS.into_iter().map(Judge::Scalapack));
+    judges.extend(GuestsJudge::ALL.map(Judge::Guests));
     judges
 }
 
@@ -59,6 +64,7 @@ impl Judge {
             Self::Fabtests(_) => "fabtests".to_owned(),
             Self::Program(program) => program.name.to_owned(),
             Self::Scalapack(test) => format!("scalapack, {test}"),
+            Self::Guests(judge) => format!("two guests, {}", judge.name()),
         }
     }
 
@@ -71,6 +77,7 @@ impl Judge {
             // Once: with the libfabric that Debian's Open MPI has.
             Self::Pingpong | Self::Info | Self::Fabtests(_) => host == MpiHost::DebianOpenMpi,
             Self::Program(_) | Self::Scalapack(_) => host == MpiHost::DebianOpenMpi,
+            Self::Guests(judge) => judge.case(host).is_some(),
         }
     }
 
@@ -78,7 +85,9 @@ impl Judge {
     pub(super) fn ranks(&self, asked: &[u32]) -> Vec<Option<u32>> {
         match self {
             Self::MpichTests(_) | Self::Info => vec![None],
-            Self::Latency | Self::Overlap | Self::Pingpong | Self::Fabtests(_) => vec![Some(2)],
+            Self::Latency | Self::Overlap | Self::Pingpong | Self::Fabtests(_) | Self::Guests(_) => {
+                vec![Some(2)]
+            }
             Self::Mpi4py(_) | Self::Scalapack(_) => asked.iter().copied().map(Some).collect(),
             Self::Program(program) => match program.ranks {
                 Some(ranks) => vec![Some(ranks)],
@@ -96,6 +105,7 @@ impl Judge {
             Self::MpichTests(_) => mpich_tests::NEEDS,
             Self::Program(program) => program.needs,
             Self::Scalapack(_) => scalapack::NEEDS,
+            Self::Guests(judge) => judge.needs(),
             Self::Latency | Self::Overlap | Self::Mpi4py(_) => &[],
         }
     }
@@ -126,6 +136,7 @@ impl Judge {
             Self::Fabtests(sources) => fabtests::tests(sources, provider).map(|found| vec![found]),
             Self::Program(program) => program.compare(host, ranks, over).map(|found| vec![found]),
             Self::Scalapack(test) => scalapack::compare(host, ranks, over, test).map(|found| vec![found]),
+            Self::Guests(judge) => judge.found(host),
         }
     }
 }
