@@ -60,6 +60,9 @@ fn exchange(ends: &mut Ends) {
     assert_eq!(read(*receiver), 1);
 }
 
+/// Reads that find nothing, after which an endpoint has looked at the clock.
+const LOOKS: u32 = 64;
+
 /// The code that is counted: a message.
 #[inline(never)]
 fn message(ends: &mut Ends) {
@@ -101,6 +104,10 @@ fn warm() -> Ends {
     }
     // What an endpoint does once a period is not of a message: no period ends from here on.
     clock::stop();
+    // Neither does one that had ended before, and was not seen.
+    for _ in 0..LOOKS {
+        assert_eq!((read(ends.sender), read(ends.receiver)), (EAGAIN, EAGAIN));
+    }
     ends
 }
 

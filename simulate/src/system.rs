@@ -52,6 +52,11 @@ impl System for World {
         Some(self.machine.processors)
     }
 
+    fn processor(&self) -> Option<usize> {
+        // Where there are ranks for each, as a scheduler would spread them; otherwise two may share one.
+        Some(self.current() % self.machine.processors)
+    }
+
     fn random(&self) -> u64 {
         self.number()
     }

@@ -51,6 +51,10 @@ impl System for Installed {
         with(|system| system.processors())
     }
 
+    fn processor(&self) -> Option<usize> {
+        with(|system| system.processor())
+    }
+
     fn random(&self) -> u64 {
         with(|system| system.random())
     }

@@ -76,6 +76,9 @@ pub trait System {
     /// How many processors this process may use, if that is known.
     fn processors(&self) -> Option<usize>;
 
+    /// The processor on which this thread runs, from 0, if that is known (`getcpu`). It may run on another one at once.
+    fn processor(&self) -> Option<usize>;
+
     /// A number that no other process has drawn.
     fn random(&self) -> u64;
 

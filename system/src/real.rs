@@ -56,6 +56,12 @@ impl System for Real {
         thread::available_parallelism().ok().map(usize::from)
     }
 
+    #[inline(always)]
+    fn processor(&self) -> Option<usize> {
+        // By the C library: rustix asks the kernel's code in this process, which is not there under valgrind. Miri has neither.
+        if cfg!(miri) { None } else { nix::sched::sched_getcpu().ok() }
+    }
+
     fn random(&self) -> u64 {
         // The seed of a map of the standard library comes from the system's random numbers.
         RandomState::new().build_hasher().finish()

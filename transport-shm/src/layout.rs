@@ -10,7 +10,8 @@
 //! | 5 | a number that no other segment has, by which a process that was told it recognises this segment |
 //! | 6 | 1 while the owner sleeps, see [`crate::doorbell`] |
 //! | 7 | how many of the peers that have connected ring the doorbell |
-//! | 8 to 15 | zero |
+//! | 8 | the processor on which the owner ran when it last asked who is there, plus 1; 0 before |
+//! | 9 to 15 | zero |
 //! | 16 to h - 1 | which peers have connected, see [`crate::announce`] |
 //! | h + i * (16 + capacity) | ring of peer i: 8 words for the consumer's position, 8 control words for a transfer that both processes copy, then the messages |
 //!
@@ -25,7 +26,7 @@ use thiserror::Error;
 /// The first word of a segment: "carrshm" and a zero, little end first.
 const MAGIC: u64 = u64::from_le_bytes(*b"carrshm\0");
 /// The version, which changes whenever a process of an earlier one could misread a segment.
-const VERSION: u64 = 6;
+const VERSION: u64 = 7;
 /// Words of the header in front of those in which peers announce themselves.
 const HEADER: usize = 16;
 /// The word that tells whether the owner has finished.
@@ -36,6 +37,8 @@ pub(crate) const NONCE: usize = 5;
 pub(crate) const DOORBELL: usize = 6;
 /// The word that counts the peers that ring it.
 pub(crate) const RINGERS: usize = 7;
+/// The word that tells on which processor the owner runs.
+pub(crate) const PROCESSOR: usize = 8;
 /// The most peers: more than the largest nodes have.
 const PEERS_MAX: u64 = 1 << 16;
 /// The least capacity, in words, so that a ring ends where a pair of cache lines does.

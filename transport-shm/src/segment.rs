@@ -7,7 +7,7 @@
 //! an atomic word has no wrong value, so it does not matter which values other processes write there, and when.
 
 use crate::announce::{self, Sound};
-use crate::layout::{DOORBELL, FINISHED, Layout, LayoutError, NONCE, RINGERS};
+use crate::layout::{DOORBELL, FINISHED, Layout, LayoutError, NONCE, PROCESSOR, RINGERS};
 use crate::sync::{AtomicU64, Ordering};
 use carrousel_system::{Call, SYSTEM, System};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
@@ -211,6 +211,11 @@ impl Segment {
     /// The word that counts the peers that ring the doorbell.
     pub(crate) fn ringers(&self) -> Word {
         self.word(RINGERS)
+    }
+
+    /// The word that says on which processor the owner runs, see [`crate::layout`].
+    pub(crate) fn processor(&self) -> Word {
+        self.word(PROCESSOR)
     }
 
     fn word(&self, at: usize) -> Word {

@@ -8,6 +8,7 @@ mod clock;
 mod collectives;
 mod communicators;
 mod completions;
+mod crowd;
 mod driver;
 mod first_error;
 mod launcher;
@@ -49,6 +50,7 @@ pub use self::wait_strategy::WaitStrategy;
 use self::address_resolver::AddressResolver;
 use self::clock::Clock;
 use self::communicators::Communicators;
+use self::crowd::Crowd;
 use self::driver::Driver;
 use self::first_error::FirstErrors;
 use self::lingering::Lingering;
@@ -119,8 +121,8 @@ pub struct Endpoint {
     neighbours: Vec<RankId>,
     /// Whether blocking sends are zero-copy, too, where non-blocking ones are.
     reuse_blocking: bool,
-    /// Whether this node has more ranks than processors.
-    crowded: bool,
+    /// Whether another rank waits for the processor of this one.
+    crowd: Crowd,
     /// Whether this rank may block in a long wait: others need the processor, and every arrival wakes the rank.
     can_block: bool,
     launcher: Option<Launcher>,
@@ -256,7 +258,7 @@ impl Endpoint {
             ranks: topology.ranks,
             eager_threshold,
             reuse_blocking,
-            crowded,
+            crowd: Crowd::new(crowded),
             can_block,
             neighbours,
             launcher: None,
@@ -305,7 +307,7 @@ impl Endpoint {
     /// Says how many ranks of this node share how many processors, which nobody else can say to an [open](Endpoint::open)
     /// endpoint. If there are fewer processors, [`Endpoint::progress`] offers this one to others while it finds nothing.
     pub fn share_processors(&mut self, ranks: usize, processors: usize) {
-        self.crowded = processors < ranks;
+        self.crowd = Crowd::new(processors < ranks);
     }
 
     /// The full address of a peer of an [open](Endpoint::open) endpoint.

@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | starts what may be a rendezvous | `poll_until_idle`: all that has arrived (speculative-rendezvous 4.2.1) |
 //! | starts what stays eager | `poll_seldom`, which takes the slow path once a second |
-//! | tests or probes | `poll_unblocked`, which may linger, takes the slow path once a period, and offers the processor on a crowded node |
+//! | tests or probes | `poll_unblocked`, which may linger, takes the slow path once a period, and offers the processor if another rank waits for it |
 //! | is one turn of another library, which may wait | [`Endpoint::progress`], the same |
 //! | waits | [`Endpoint::block_until`] |
 //! | waits for a receive that has no request | `poll_next` |
@@ -98,7 +98,7 @@ impl Endpoint {
     /// report the peers that have ended.
     #[inline]
     pub fn look_for_ends(&mut self) {
-        if self.starts_timer.is_due(false) {
+        if self.starts_timer.is_due(|| false) {
             self.slow_path(false);
         }
     }
@@ -117,12 +117,14 @@ impl Endpoint {
     }
 
     /// Progress for a call that does not wait. A program may repeat such a call until a message arrives: so it takes the
-    /// slow path once a period, and learns that a peer has ended; and on a node with more ranks than processors it gives the
-    /// processor to others now and then, of which one may be the sender. Whether it has taken the slow path.
+    /// slow path once a period, and learns that a peer has ended; and where another rank waits for the processor it gives it to
+    /// others now and then, of which one may be the sender. Whether it has taken the slow path.
     #[inline(always)]
     pub(super) fn poll_unblocked(&mut self, awaited: Option<(Awaited, CallSite)>) -> bool {
-        let is_due =
-            !self.poll_inlined(false) && !self.lingers() && self.slow_path_timer.is_due(self.crowded);
+        let is_due = !self.poll_inlined(false) && !self.lingers() && {
+            let Self { slow_path_timer, crowd, node, .. } = self;
+            slow_path_timer.is_due(|| crowd.look(node))
+        };
         if is_due {
             self.awaited = awaited;
             self.slow_path(false);
@@ -131,8 +133,8 @@ impl Endpoint {
     }
 
     /// After an empty poll: goes on to look for messages of this node for a moment, if one is likely to complete the receive
-    /// that has begun last, and processes them. Returns whether anything had arrived. On a crowded node the sender may need
-    /// this processor.
+    /// that has begun last, and processes them. Returns whether anything had arrived. The sender may need this
+    /// processor if another rank waits for it.
     #[inline(always)]
     fn lingers(&mut self) -> bool {
         self.lingering.is_possible() && self.linger()
@@ -141,7 +143,7 @@ impl Endpoint {
     #[cold]
     #[inline(never)]
     fn linger(&mut self) -> bool {
-        let Some(request) = self.lingering.request().filter(|_| !self.crowded) else { return false };
+        let Some(request) = self.lingering.request().filter(|_| !self.crowd.is_there()) else { return false };
         if self.driver.rank.status(request) != Ok(None) || !self.lingering.is_due() {
             return false;
         }
@@ -160,7 +162,7 @@ impl Endpoint {
     /// The wait strategy of this rank.
     #[inline]
     pub fn strategy(&self) -> WaitStrategy {
-        WaitStrategy::new(self.crowded, self.can_block)
+        WaitStrategy::new(self.crowd.is_there(), self.can_block)
     }
 
     /// Progress for a call that waits; after an empty poll, what the wait strategy says.
@@ -171,6 +173,7 @@ impl Endpoint {
         }
         match strategy.empty_poll() {
             WaitStep::Spin => {}
+            WaitStep::Look => strategy.set_crowded(self.crowd.look(&self.node)),
             WaitStep::LongWait => {
                 self.launcher.iter_mut().for_each(Launcher::begin);
             }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// Empty polls before the slow path: some ten microseconds.
 const SPINS: u32 = 2_000;
-/// The same on a node with more ranks than processors: the rank that is waited for is probably not running.
+/// The same where another rank waits for this one's processor: the rank that is waited for is probably not running.
 const SPINS_CROWDED: u32 = 20;
 /// Empty polls between two looks at the clock.
 const CLOCK: u32 = 256;
@@ -30,7 +30,7 @@ pub struct WaitStrategy {
     polls: u32,
     /// Empty polls before the last arrival.
     before: u32,
-    /// Whether the node has more ranks than processors.
+    /// Whether another rank waits for the processor of this one.
     crowded: bool,
     /// Whether the rank can block, see [`WaitStep::Block`].
     blocks: bool,
@@ -64,22 +64,22 @@ pub(super) struct SlowPathTimer<const PERIOD_MS: u64> {
 impl<const PERIOD_MS: u64> SlowPathTimer<PERIOD_MS> {
     /// Polls between two looks at the clock: few, as each may come after a long computation.
     const CLOCK: u32 = 16;
-    /// Polls between two offers of the processor, on a crowded node: some tens of microseconds, a hundredth of the time that
+    /// Polls between two offers of the processor, where others wait for it: some tens of microseconds, a hundredth of the time that
     /// a scheduler gives. Programs that offer it themselves should not do it twice: with 8, a job of Open MPI's, which does,
     /// lost a third of its messages.
     const OFFER: u32 = 64;
 
-    /// Counts an empty poll. Returns whether the slow path is due. On a `crowded` node it also offers the processor to
-    /// others, as a rank that waits does, where it looks at the clock: so a poll costs no more for it.
+    /// Counts an empty poll. Returns whether the slow path is due. If `others_wait` for the processor, which it asks now and
+    /// then, it also offers it to them, as a rank that waits does, where it looks at the clock: so a poll costs no more for it.
     #[inline]
-    pub(super) fn is_due(&mut self, crowded: bool) -> bool {
+    pub(super) fn is_due(&mut self, others_wait: impl FnOnce() -> bool) -> bool {
         self.polls = self.polls.wrapping_add(1);
-        self.polls.is_multiple_of(Self::CLOCK) && self.look_at_clock(crowded)
+        self.polls.is_multiple_of(Self::CLOCK) && self.look_at_clock(others_wait)
     }
 
     #[cold]
-    fn look_at_clock(&mut self, crowded: bool) -> bool {
-        if crowded && self.polls.is_multiple_of(Self::OFFER) {
+    fn look_at_clock(&mut self, others_wait: impl FnOnce() -> bool) -> bool {
+        if self.polls.is_multiple_of(Self::OFFER) && others_wait() {
             SYSTEM.yield_now();
         }
         self.is_due_at(SYSTEM.now())
@@ -105,6 +105,8 @@ fn once_a(period: Duration, next: &mut Option<Instant>, now: Instant) -> bool {
 pub(super) enum WaitStep {
     /// Poll again.
     Spin,
+    /// Poll again, after a look at who else wants this rank's processor.
+    Look,
     /// Poll again; a long wait has begun.
     LongWait,
     /// Take the slow path.
@@ -119,6 +121,11 @@ impl WaitStrategy {
     #[inline]
     pub(super) fn new(crowded: bool, blocks: bool) -> Self {
         Self { polls: 0, before: 0, crowded, blocks, times: None }
+    }
+
+    /// Another rank waits for the processor of this one, or none does any more.
+    pub(super) fn set_crowded(&mut self, crowded: bool) {
+        self.crowded = crowded;
     }
 
     /// There was an arrival.
@@ -169,7 +176,7 @@ impl WaitStrategy {
         let since = *times.since.get_or_insert(now);
         match times.next {
             Some(next) if now < next && self.blocks && now - since >= AWAKE => WaitStep::Block,
-            Some(next) if now < next => WaitStep::Spin,
+            Some(next) if now < next => WaitStep::Look,
             before => {
                 times.next = Some(now + PERIOD);
                 if before.is_none() { WaitStep::LongWait } else { WaitStep::SlowPath }
@@ -199,10 +206,20 @@ mod tests {
 
     #[test]
     fn a_rank_that_can_block_does_once_nothing_has_arrived_for_long() {
-        use WaitStep::{Block, LongWait, SlowPath, Spin};
-        let awake = [LongWait, Spin, Spin, Spin, Spin];
+        use WaitStep::{Block, LongWait, Look, SlowPath};
+        let awake = [LongWait, Look, Look, Look, Look];
         assert_eq!(says(WaitStrategy::new(false, true)), [&awake[..], &[Block; 5], &[SlowPath]].concat());
-        assert_eq!(says(WaitStrategy::new(false, false)), [&awake[..], &[Spin; 5], &[SlowPath]].concat());
+        assert_eq!(says(WaitStrategy::new(false, false)), [&awake[..], &[Look; 5], &[SlowPath]].concat());
+    }
+
+    #[test]
+    fn a_rank_looks_sooner_where_a_peer_waits_for_its_processor() {
+        let polls = |crowded: bool| {
+            let mut strategy = WaitStrategy::new(!crowded, false);
+            strategy.set_crowded(crowded);
+            (1..).find(|_| strategy.empty_poll() != WaitStep::Spin)
+        };
+        assert_eq!((polls(true), polls(false)), (Some(32), Some(2048)));
     }
 
     #[test]
@@ -228,7 +245,7 @@ mod tests {
         assert_eq!(strategy.at(began), WaitStep::LongWait);
         assert_eq!(strategy.at(began + AWAKE), WaitStep::Block);
         strategy.reset();
-        assert_eq!(strategy.at(began + AWAKE), WaitStep::Spin);
+        assert_eq!(strategy.at(began + AWAKE), WaitStep::Look);
         assert_eq!(strategy.at(began + PERIOD), WaitStep::SlowPath, "the slow path is not put off by it");
         assert_eq!(strategy.at(began + PERIOD + MS), WaitStep::Block);
     }

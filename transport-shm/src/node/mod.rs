@@ -75,6 +75,8 @@ pub struct Node {
     segment: Segment,
     /// Changes when a peer connects.
     announcements: Word,
+    /// Says on which processor this process runs, plus 1.
+    processor: Word,
     listener: Listener,
     /// The rings of the peers that have connected, in the order in which they did.
     inbound: Vec<Inbound>,
@@ -149,9 +151,10 @@ impl Node {
         if settings.direct {
             direct::permit();
         }
-        let (announcements, listener) = (segment.announcements(), Listener::new(local_ranks.count()));
+        let (announcements, processor) = (segment.announcements(), segment.processor());
+        let listener = Listener::new(local_ranks.count());
         let out = Out::new(local_ranks, layout, budget, settings.direct);
-        Ok(Self { segment, announcements, listener, inbound: Vec::new(), introductions, out })
+        Ok(Self { segment, announcements, processor, listener, inbound: Vec::new(), introductions, out })
     }
 
     /// Sets what this process says of itself to peers that it connects to from now on.
@@ -263,6 +266,18 @@ impl Node {
             }
         }
         false
+    }
+
+    /// Says to the peers on which processor this thread runs, and returns whether a connected peer of another process was on
+    /// it when it asked last: it does not run then, unless it was moved since. To be asked now and then while nothing arrives.
+    pub fn shares_processor(&self) -> bool {
+        let Some(processor) = SYSTEM.processor() else { return false };
+        let said = processor as u64 + 1;
+        // Written only when it changes: peers that read it then have it in their caches.
+        if self.processor.load(Ordering::Relaxed) != said {
+            self.processor.store(said, Ordering::Relaxed);
+        }
+        self.out.is_one_on(said)
     }
 
     /// Checks which of the peers that are connected or [watched](Out::watch) have ended. The messages that they had sent

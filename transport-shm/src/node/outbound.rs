@@ -155,7 +155,7 @@ impl Out {
         let (pending, reads) = (VecDeque::new(), VecDeque::new());
         self.watched.remove(&local_rank);
         // The segment's descriptor is not needed any more; many peers would keep many of them.
-        let finished = segment.finished();
+        let (finished, processor) = (segment.finished(), segment.processor());
         let atomics = PendingAtomics::default();
         self.connected.push(local_rank);
         self.peers[local_rank] = Some(Box::new(Peer {
@@ -163,6 +163,7 @@ impl Out {
             transfer: 0,
             helpfulness: Helpfulness::default(),
             finished,
+            processor,
             pid,
             process,
             direct,
@@ -257,6 +258,14 @@ impl Out {
                 self.pending -= peer.drop_pending();
             }
         }
+    }
+
+    /// Whether one of the connected peers was last seen on the processor that this word names.
+    pub(super) fn is_one_on(&self, processor: u64) -> bool {
+        let peers = self.connected.iter().filter_map(|local_rank| self.peers[*local_rank].as_deref());
+        let is_there = |peer: &Peer| peer.processor.load(Ordering::Relaxed) == processor;
+        let mut peers = peers.filter(|peer| is_there(peer) && !peer.has_finished());
+        peers.any(|peer| peer.pid != SYSTEM.pid())
     }
 
     /// The connected and the watched peers whose processes have ended. Each call probes some of those without a pidfd.

@@ -116,6 +116,8 @@ pub(super) struct Peer {
     pub(super) helpfulness: Helpfulness,
     /// The word that is 1 once it has finished.
     pub(super) finished: Word,
+    /// The word that says on which processor it runs, plus 1.
+    pub(super) processor: Word,
     pub(super) pid: Pid,
     pub(super) process: Process,
     /// Whether its memory can be copied from and to.

@@ -8,6 +8,7 @@ use carrousel_transport::{
     Protocol, RankId, Read, Regions, Transport,
 };
 use carrousel_transport_shm::{Address, Node, Out, Settings};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -57,6 +58,7 @@ pub(super) fn say(line: String) {
 
 fn finish() {
     let node = Node::new(RankId(1), &[RankId(0), RankId(1)], FULL).expect("there is memory");
+    node.shares_processor();
     say(node.address().to_string());
     std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
     node.finish();
@@ -321,4 +323,36 @@ fn a_peer_that_has_finished_and_owes_something_is_lost() {
         settle(&mut node, &mut recorder);
         assert_eq!(recorder.0, [Arrival::Lost(RankId(1)), Arrival::Fetched(request, 0)]);
     }
+}
+
+/// The processors on which this thread may run, in order.
+fn processors() -> Vec<CpuSet> {
+    let all = sched_getaffinity(None).expect("the system says it");
+    let alone = |processor| {
+        let mut only = CpuSet::new();
+        only.set(processor);
+        only
+    };
+    (0..CpuSet::MAX_CPU).filter(|processor| all.is_set(*processor)).map(alone).collect()
+}
+
+#[test]
+fn a_rank_sees_that_a_peer_waits_for_its_processor() {
+    // A child begins on the processors of this thread, and has said where it is when it tells its address.
+    let processors = processors();
+    sched_setaffinity(None, &processors[0]).expect("it may be bound");
+    let mut node = Node::new(RankId(0), &[RankId(0), RankId(1)], FULL).expect("there is memory");
+    assert!(!node.shares_processor(), "nobody is connected");
+    let mut peer = ChildRank::start(FINISH);
+    let address = peer.hear().parse().expect("an address");
+    node.out().connect(RankId(1), &address).expect("it is there");
+    assert!(node.shares_processor());
+    if let Some(other) = processors.get(1) {
+        sched_setaffinity(None, other).expect("it may be bound");
+        assert!(!node.shares_processor(), "each has one");
+        sched_setaffinity(None, &processors[0]).expect("it may be bound");
+    }
+    peer.tell("end");
+    peer.end();
+    assert!(!node.shares_processor(), "it has finished");
 }

@@ -107,7 +107,9 @@ impl Told {
         match (self.succeeded, self.failed.first()) {
             (true, _) => format!("{} tests pass", self.tests),
             (false, None) => "the job ends with an error".to_owned(),
-            (false, Some(first)) => format!("{} of {} fail: {first}", self.failed.len(), self.tests),
+            (false, Some(first)) => {
+                format!("{} cases of {} tests fail: {first}", self.failed.len(), self.tests)
+            }
         }
     }
 }
@@ -164,7 +166,7 @@ mod tests {
         let text = "ERROR: testRevoke (test_ulfm.TestULFM)\nFAIL: testA (b.C)\nRan 14 tests in 1.0s\n";
         let told = Told::of(false, text);
         assert_eq!((told.tests, told.failed.len()), (14, 2));
-        assert_eq!(told.text(), "2 of 14 fail: testA (b.C)");
+        assert_eq!(told.text(), "2 cases of 14 tests fail: testA (b.C)");
         assert_eq!(Told::of(true, "Ran 3 tests in 0.1s\nOK\n").text(), "3 tests pass");
     }
 }
