@@ -8,7 +8,7 @@ use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use rustix::process::{Pid, PidfdFlags};
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd};
 use rustix::thread::{MembarrierCommand, futex, membarrier};
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -33,6 +33,13 @@ fn as_nix(pid: Pid) -> nix::unistd::Pid {
 
 fn from_nix(errno: nix::errno::Errno) -> Errno {
     Errno::from_raw_os_error(errno as i32)
+}
+
+impl Real {
+    /// The descriptor of another process as one of this process, without `/proc`.
+    fn copy_descriptor(&self, pid: Pid, fd: i32) -> Result<OwnedFd, Errno> {
+        pidfd_getfd(self.pidfd(pid)?, fd, PidfdGetfdFlags::empty())
+    }
 }
 
 impl System for Real {
@@ -114,7 +121,13 @@ impl System for Real {
     fn open_descriptor(&self, pid: Pid, fd: i32) -> Result<OwnedFd, Errno> {
         // The descriptor may be of anything by now: these flags keep a file from blocking, or from becoming our terminal.
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        rustix::fs::open(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero()), flags, Mode::empty())
+        let opened =
+            rustix::fs::open(format!("/proc/{}/fd/{fd}", pid.as_raw_nonzero()), flags, Mode::empty());
+        match opened {
+            // In a new PID namespace, `/proc` is that of the old one until it is mounted anew.
+            Err(why @ Errno::NOENT) => self.copy_descriptor(pid, fd).map_err(|_| why),
+            opened => opened,
+        }
     }
 
     #[inline(always)]
@@ -162,6 +175,8 @@ impl System for Real {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
+    use rustix::fs::MemfdFlags;
+    use std::os::fd::AsRawFd;
 
     #[test]
     fn memory_of_a_process_is_copied_both_ways() {
@@ -177,6 +192,19 @@ mod tests {
         let absent = Pid::from_raw(i32::MAX).expect("a positive number");
         assert_eq!(Real.write_memory(absent, &text, 8), Err(Errno::SRCH));
         assert!(Real.pidfd(absent).is_err() && Real.stat_line(Some(absent)).is_none());
+    }
+
+    #[test]
+    fn a_descriptor_is_opened_with_and_without_proc() {
+        let fd = rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).expect("there is memory");
+        assert_eq!(rustix::io::write(&fd, b"carrousel"), Ok(9));
+        for open in [Real::copy_descriptor, Real::open_descriptor] {
+            let opened = open(&Real, Real.pid(), fd.as_raw_fd()).expect("it is there");
+            let mut read = [0; 9];
+            assert_eq!((rustix::io::pread(&opened, &mut read, 0), read), (Ok(9), *b"carrousel"));
+            // Numbers are given out from the smallest on.
+            assert!(open(&Real, Real.pid(), 1 << 20).is_err());
+        }
     }
 
     #[test]
