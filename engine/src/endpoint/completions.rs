@@ -8,6 +8,7 @@ use crate::site::Caller;
 use carrousel_rank::{Communicator, Handle, RankId, Source, Status, TagSelector};
 use carrousel_system::{SYSTEM, System};
 use carrousel_trace::TraceEnd;
+use carrousel_transport::Transport;
 use std::time::{Duration, Instant};
 
 /// A request that has not been ended, for a caller that tells people what it waits for.
@@ -75,6 +76,17 @@ impl Endpoint {
     /// Whether a peer is lost.
     pub fn is_lost(&self, peer: RankId) -> bool {
         self.driver.rank.lost_for(Source::Rank(peer), Communicator::WORLD).is_some()
+    }
+
+    /// Whether a peer may still take messages while this rank waits for it: it is neither lost, nor has it finished, nor is it
+    /// of this process.
+    pub fn takes_messages(&mut self, peer: RankId) -> bool {
+        !self.is_lost(peer) && self.node.out().takes_messages(peer)
+    }
+
+    /// How many packets wait for room at peers of this node for which [`Self::takes_messages`] holds.
+    pub fn waiting_packets(&mut self) -> usize {
+        self.node.out().waiting_for_others()
     }
 
     /// What a request that has not been ended is for, and how far it is. `None` if there is no such request.

@@ -23,6 +23,10 @@ use crate::refused::no_ops_open;
 use crate::settings;
 use crate::state::{Counted, Ep, EpOptions};
 use std::ffi::{c_int, c_void};
+use std::time::{Duration, Instant};
+
+/// How long an endpoint that closes waits for the next of the messages that it has sent to arrive.
+const DELIVERS: Duration = Duration::from_secs(10);
 
 pub(crate) unsafe extern "C" fn open(
     domain: *mut b::fid_domain,
@@ -116,9 +120,30 @@ static CM_OPS: b::fi_ops_cm = b::fi_ops_cm {
     join: Some(join),
 };
 
+/// Lets messages move until all has arrived that the host takes for sent: a host may close once its sends are complete
+/// (fi_msg(3), `fi_inject`), and its peers may receive later. Gives up once none has arrived for long.
+fn deliver(part: &Part) {
+    let (mut least, mut until) = (usize::MAX, Instant::now());
+    loop {
+        let (waits, left) = part.with(|state, at| {
+            state.progress(at);
+            state.eps.get_mut(at).map_or((false, 0), Ep::undelivered)
+        });
+        if !waits || left >= least && Instant::now() >= until {
+            return;
+        }
+        if left < least {
+            (least, until) = (left, Instant::now() + DELIVERS);
+        }
+        // The peer may need this processor.
+        std::thread::yield_now();
+    }
+}
+
 unsafe extern "C" fn close(fid: *mut b::fid) -> c_int {
     // SAFETY: the host passes an endpoint that it has opened.
     let part = unsafe { EpObject::take(fid) };
+    deliver(&part.own);
     part.own.with(|state, at| {
         let Some(ep) = state.eps.remove(at) else { return };
         if let Some(av) = ep.av.and_then(|av| state.avs.get_mut(av)) {

@@ -113,9 +113,17 @@ impl Ep {
         Ok(())
     }
 
+    /// Whether something that the host takes for sent has not arrived, and may; and a number that falls as messages move.
+    pub(crate) fn undelivered(&mut self) -> (bool, usize) {
+        let Self { ops, engine, .. } = self;
+        let packets = engine.waiting_packets();
+        (packets > 0 || ops.copied_to().any(|to| engine.takes_messages(to)), ops.open() + packets)
+    }
+
     /// Ends the endpoint; its peers do not take it for lost.
-    pub(crate) fn close(self) {
+    pub(crate) fn close(mut self) {
         self.engine.close(CLOSES);
+        self.ops.leak();
     }
 
     /// Whether its completions go to this queue.

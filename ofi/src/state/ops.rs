@@ -46,7 +46,9 @@ pub(super) struct TargetWrite {
 /// What an endpoint keeps for a request until it has ended; most requests have nothing.
 #[derive(Debug)]
 pub(super) enum Kept {
-    /// A copy of what is sent, or room for what is received.
+    /// A copy of what is sent to a peer, which the host takes for sent.
+    Copy { _bytes: Box<[u8]>, to: RankId },
+    /// What is sent, or room for what is received.
     Bytes(Box<[u8]>),
     /// The bytes of a receive into several buffers, and these buffers.
     Scattered(Box<[u8]>, Pieces),
@@ -134,6 +136,16 @@ impl Ops {
     /// What was kept for a request that has ended.
     pub(super) fn take_kept(&mut self, request: Handle) -> Option<Kept> {
         self.kept.remove(&request.index)
+    }
+
+    /// The peers to which copies are on their way.
+    pub(super) fn copied_to(&self) -> impl Iterator<Item = RankId> {
+        self.kept.values().filter_map(|kept| if let Kept::Copy { to, .. } = kept { Some(*to) } else { None })
+    }
+
+    /// Keeps for ever what was not delivered: a peer that reads it later must not find other data there.
+    pub(super) fn leak(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.kept));
     }
 
     /// The first request for which this holds.

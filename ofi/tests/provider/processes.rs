@@ -111,6 +111,38 @@ fn a_peer_that_has_closed_is_no_error_for_who_has_only_heard_it() {
     domain.close([one, two]);
 }
 
+/// Messages that are more than the eager window of a peer holds.
+const INJECTS: u64 = 3000;
+
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_child_that_injects_and_closes() {
+    let (domain, one, two, parent) = with_parent();
+    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
+    assert_eq!(one.wait(&[]).context, 1);
+    for number in 0..INJECTS {
+        let bytes = [number.to_le_bytes(); 100].concat();
+        assert_eq!(call!(one.ep, tagged.inject(bytes.as_ptr().cast(), bytes.len(), parent, ANSWER)), 0);
+    }
+    domain.close([one, two]);
+}
+
+/// MPICH closes without a barrier.
+#[test]
+fn what_was_injected_arrives_although_its_sender_closes() {
+    let (domain, [one, two], mut child, there) = heard("processes::a_child_that_injects_and_closes");
+    // The child closes meanwhile.
+    std::thread::sleep(Duration::from_millis(1500));
+    for number in 0..INJECTS {
+        let mut got = vec![0; 800];
+        assert_eq!(one.trecv(&mut got, there, (ANSWER, 0), 2), 0);
+        assert_eq!(one.wait(&[]).context, 2);
+        assert_eq!(got, [number.to_le_bytes(); 100].concat());
+    }
+    assert!(child.wait().expect("it ends").success());
+    domain.close([one, two]);
+}
+
 #[test]
 #[ignore = "another test runs it in a process of its own"]
 fn a_child_that_dies() {

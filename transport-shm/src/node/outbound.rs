@@ -221,6 +221,22 @@ impl Out {
         self.local_ranks.of(rank).is_some()
     }
 
+    /// Whether the process of `rank` may still take messages, and without this one: it has not finished. True before it is
+    /// connected.
+    pub fn takes_messages(&self, rank: RankId) -> bool {
+        let peer = self.local_ranks.of(rank).and_then(|local_rank| self.peers[local_rank].as_deref());
+        peer.is_none_or(Peer::takes_messages)
+    }
+
+    /// How many sends wait for room at peers that may still take them, see [`Self::takes_messages`].
+    pub fn waiting_for_others(&self) -> usize {
+        if !self.is_waiting() {
+            return 0;
+        }
+        let peers = self.connected.iter().filter_map(|local_rank| self.peers[*local_rank].as_deref());
+        peers.filter(|peer| peer.takes_messages()).map(|peer| peer.pending.len()).sum()
+    }
+
     /// Whether messages to `rank` are copied directly between the processes' memory; `None` when it is not
     /// connected.
     pub fn is_direct(&self, rank: RankId) -> Option<bool> {

@@ -173,6 +173,11 @@ impl Peer {
         says_finished(&self.finished)
     }
 
+    /// Whether it may still take messages, and without this process.
+    pub(super) fn takes_messages(&self) -> bool {
+        !self.has_finished() && self.pid != SYSTEM.pid()
+    }
+
     /// Drops the sends that wait for room, and returns their number.
     pub(super) fn drop_pending(&mut self) -> usize {
         let dropped = self.pending.len();
