@@ -18,6 +18,10 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// Modules that start processes of their own, for which a launcher's daemons would have to be told of the provider, too.
 const LEFT_OUT: [&str; 2] = ["test_spawn", "test_dynproc"];
 
+/// `MPI_Dist_graph_create` of MPICH probes for a message of any source, and then receives one of any: its message to itself,
+/// which goes another way, may come between. So it does over tcp, though less often.
+const OF_MPICH: &str = "testDistgraphcomm ";
+
 /// Runs each module over the provider, and without it where it fails. A line for all that pass, and one for each that does
 /// not.
 pub(super) fn tests(
@@ -58,7 +62,10 @@ pub(super) fn tests(
             of: format!(", {module}"),
             ours: own.text(),
             reference: told.collect::<Vec<_>>().join("; "),
-            verdict: if same.is_some() { Comparison::Met } else { Comparison::Failed },
+            verdict: match same.is_some() || own.is_defect_of(host) {
+                true => Comparison::Met,
+                false => Comparison::Failed,
+            },
         });
     }
     if passed > 0 {
@@ -97,6 +104,12 @@ impl Told {
             tests: text.lines().filter_map(count).max().unwrap_or(0),
             failed: text.lines().filter_map(failed).collect(),
         }
+    }
+
+    /// Whether nothing fails but what is known to be wrong in the host.
+    fn is_defect_of(&self, host: MpiHost) -> bool {
+        let is_known = |name: &String| host == MpiHost::Mpich && name.starts_with(OF_MPICH);
+        !self.failed.is_empty() && self.failed.iter().all(is_known)
     }
 
     fn without_end(message: String) -> Self {
@@ -168,5 +181,18 @@ mod tests {
         assert_eq!((told.tests, told.failed.len()), (14, 2));
         assert_eq!(told.text(), "2 cases of 14 tests fail: testA (b.C)");
         assert_eq!(Told::of(true, "Ran 3 tests in 0.1s\nOK\n").text(), "3 tests pass");
+    }
+
+    #[test]
+    fn only_what_is_known_of_a_host_is_its_defect() {
+        let told = |names: &[&str]| Told {
+            failed: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..Told::default()
+        };
+        let known = "testDistgraphcomm (test_comm_topo.TestTopoWorld.testDistgraphcomm)";
+        assert!(told(&[known]).is_defect_of(MpiHost::Mpich));
+        assert!(!told(&[known]).is_defect_of(MpiHost::OpenMpi));
+        assert!(!told(&[known, "testDistgraphcommAdjacent (x)"]).is_defect_of(MpiHost::Mpich));
+        assert!(!told(&[]).is_defect_of(MpiHost::Mpich));
     }
 }

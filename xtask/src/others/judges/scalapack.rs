@@ -17,9 +17,10 @@ pub(super) const NEEDS: &[(&str, &str)] = &[
 ];
 
 /// Of 102 programs those whose messages differ most: in double precision, a factorization, least squares, eigenvalues,
-/// and the layers below, which move blocks of matrices.
+/// and the layers below, which move blocks of matrices. Not `xdsep`: it asks for three processes, and one of its cases misses
+/// its tolerance now and then, whatever its messages go over.
 pub(super) const TESTS: [&str; 6] =
-    ["xdlu", "xdls", "xdsep", "PBLAS/dpb1tst", "PBLAS/dpb2tst", "PBLAS/dpb3tst"];
+    ["xdlu", "xdls", "xdnep", "PBLAS/dpb1tst", "PBLAS/dpb2tst", "PBLAS/dpb3tst"];
 
 /// Runs a test over the provider, and as the host chooses.
 pub(super) fn compare(host: MpiHost, ranks: u32, ours: Over<'_>, test: &str) -> Result<Compared, String> {
