@@ -2,7 +2,7 @@
 //! some milliseconds a message. It is so where a node has more ranks than processors; and now and then where it has enough,
 //! when other programs run there, too, and the scheduler has put two ranks on one.
 
-use carrousel_transport_shm::Node;
+use crate::backends::shm::Node;
 
 /// What is known of it.
 #[derive(Clone, Copy, Debug)]
