@@ -123,7 +123,7 @@ impl Ep {
     /// Ends the endpoint; its peers do not take it for lost.
     pub(crate) fn close(mut self) {
         self.engine.close(CLOSES);
-        self.ops.leak();
+        self.ops.leak_copies();
     }
 
     /// Whether its completions go to this queue.

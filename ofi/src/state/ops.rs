@@ -143,9 +143,10 @@ impl Ops {
         self.kept.values().filter_map(|kept| if let Kept::Copy { to, .. } = kept { Some(*to) } else { None })
     }
 
-    /// Keeps for ever what was not delivered: a peer that reads it later must not find other data there.
-    pub(super) fn leak(&mut self) {
-        std::mem::forget(std::mem::take(&mut self.kept));
+    /// Keeps the copies for ever that were not delivered: a peer that reads one later must not find other data there.
+    pub(super) fn leak_copies(&mut self) {
+        let copies = self.kept.drain().map(|(_, kept)| kept).filter(|kept| matches!(kept, Kept::Copy { .. }));
+        copies.for_each(std::mem::forget);
     }
 
     /// The first request for which this holds.
