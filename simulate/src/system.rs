@@ -53,7 +53,7 @@ impl System for World {
     }
 
     fn processor(&self) -> Option<usize> {
-        // Where there are ranks for each, as a scheduler would spread them; otherwise two may share one.
+        // Ranks are dealt out to processors in turn: those that are more than processors share one.
         Some(self.current() % self.machine.processors)
     }
 

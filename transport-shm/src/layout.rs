@@ -10,7 +10,7 @@
 //! | 5 | a number that no other segment has, by which a process that was told it recognises this segment |
 //! | 6 | 1 while the owner sleeps, see [`crate::doorbell`] |
 //! | 7 | how many of the peers that have connected ring the doorbell |
-//! | 8 | the processor on which the owner ran when it last asked who is there, plus 1; 0 before |
+//! | 8 | the processor on which the owner last looked for peers, plus 1; 0 before it has looked |
 //! | 9 to 15 | zero |
 //! | 16 to h - 1 | which peers have connected, see [`crate::announce`] |
 //! | h + i * (16 + capacity) | ring of peer i: 8 words for the consumer's position, 8 control words for a transfer that both processes copy, then the messages |

@@ -46,7 +46,7 @@ pub(super) struct TargetWrite {
 /// What an endpoint keeps for a request until it has ended; most requests have nothing.
 #[derive(Debug)]
 pub(super) enum Kept {
-    /// A copy of what is sent to a peer, which the host takes for sent.
+    /// Bytes on their way to a peer. The host has them back, and takes the message for sent.
     Copy { _bytes: Box<[u8]>, to: RankId },
     /// What is sent, or room for what is received.
     Bytes(Box<[u8]>),

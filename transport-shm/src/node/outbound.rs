@@ -233,8 +233,11 @@ impl Out {
         if !self.is_waiting() {
             return 0;
         }
-        let peers = self.connected.iter().filter_map(|local_rank| self.peers[*local_rank].as_deref());
-        peers.filter(|peer| peer.takes_messages()).map(|peer| peer.pending.len()).sum()
+        self.connected_peers().filter(|peer| peer.takes_messages()).map(|peer| peer.pending.len()).sum()
+    }
+
+    fn connected_peers(&self) -> impl Iterator<Item = &Peer> {
+        self.connected.iter().filter_map(|local_rank| self.peers[*local_rank].as_deref())
     }
 
     /// Whether messages to `rank` are copied directly between the processes' memory; `None` when it is not
@@ -278,10 +281,8 @@ impl Out {
 
     /// Whether one of the connected peers was last seen on the processor that this word names.
     pub(super) fn is_one_on(&self, processor: u64) -> bool {
-        let peers = self.connected.iter().filter_map(|local_rank| self.peers[*local_rank].as_deref());
         let is_there = |peer: &Peer| peer.processor.load(Ordering::Relaxed) == processor;
-        let mut peers = peers.filter(|peer| is_there(peer) && !peer.has_finished());
-        peers.any(|peer| peer.pid != SYSTEM.pid())
+        self.connected_peers().any(|peer| is_there(peer) && peer.takes_messages())
     }
 
     /// The connected and the watched peers whose processes have ended. Each call probes some of those without a pidfd.
