@@ -6,7 +6,7 @@
 //! | 1 | [`VERSION`] |
 //! | 2 | peers |
 //! | 3 | capacity of a ring, in words |
-//! | 4 | 1 once the owner has sent all of its messages, 0 before |
+//! | 4 | how far the owner is: 0, [`LEAVES`] or [`FINISHED`] |
 //! | 5 | a number that no other segment has, by which a process that was told it recognises this segment |
 //! | 6 | 1 while the owner sleeps, see [`crate::doorbell`] |
 //! | 7 | how many of the peers that have connected ring the doorbell |
@@ -26,11 +26,11 @@ use thiserror::Error;
 /// The first word of a segment: "carrshm" and a zero, little end first.
 const MAGIC: u64 = u64::from_le_bytes(*b"carrshm\0");
 /// The version, which changes whenever a process of an earlier one could misread a segment.
-const VERSION: u64 = 7;
+const VERSION: u64 = 8;
 /// Words of the header in front of those in which peers announce themselves.
 const HEADER: usize = 16;
-/// The word that tells whether the owner has finished.
-pub(crate) const FINISHED: usize = 4;
+/// The word that tells how far the owner is.
+pub(crate) const STAGE: usize = 4;
 /// The word that identifies a segment.
 pub(crate) const NONCE: usize = 5;
 /// The word of the doorbell.
@@ -39,6 +39,10 @@ pub(crate) const DOORBELL: usize = 6;
 pub(crate) const RINGERS: usize = 7;
 /// The word that tells on which processor the owner runs.
 pub(crate) const PROCESSOR: usize = 8;
+/// In [`STAGE`]: the owner takes packets, and the application behind it receives no message any more.
+pub(crate) const LEAVES: u64 = 2;
+/// In [`STAGE`]: the owner has sent all of its messages, and needs none.
+pub(crate) const FINISHED: u64 = 1;
 /// The most peers: more than the largest nodes have.
 const PEERS_MAX: u64 = 1 << 16;
 /// The least capacity, in words, so that a ring ends where a pair of cache lines does.

@@ -7,7 +7,7 @@
 //! an atomic word has no wrong value, so it does not matter which values other processes write there, and when.
 
 use crate::announce::{self, Sound};
-use crate::layout::{DOORBELL, FINISHED, Layout, LayoutError, NONCE, PROCESSOR, RINGERS};
+use crate::layout::{DOORBELL, FINISHED, LEAVES, Layout, LayoutError, NONCE, PROCESSOR, RINGERS, STAGE};
 use crate::sync::{AtomicU64, Ordering};
 use carrousel_system::{Call, SYSTEM, System};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
@@ -162,14 +162,19 @@ impl Segment {
         self.nonce
     }
 
-    /// Says that this process, which has created the segment, has sent all of its messages.
-    pub fn finish(&self) {
-        self.header.words()[FINISHED].store(1, Ordering::Release);
+    /// Says that the application of this process, which has created the segment, receives no message any more.
+    pub fn leave(&self) {
+        self.header.words()[STAGE].store(LEAVES, Ordering::Release);
     }
 
-    /// The word that says whether the segment's owner has [finished](Self::finish).
-    pub(crate) fn finished(&self) -> Word {
-        self.word(FINISHED)
+    /// Says that this process, which has created the segment, has sent all of its messages.
+    pub fn finish(&self) {
+        self.header.words()[STAGE].store(FINISHED, Ordering::Release);
+    }
+
+    /// The word that says whether the segment's owner [leaves](Self::leave), or has [finished](Self::finish).
+    pub(crate) fn stage(&self) -> Word {
+        self.word(STAGE)
     }
 
     /// Announces that this process has connected as `peer`: from now on the owner polls its ring.

@@ -8,6 +8,8 @@ pub(crate) const PACKET: u16 = 1;
 pub(crate) const CREDITS: u16 = 2;
 /// The sender has sent all of its messages by this rail.
 pub(crate) const GOODBYE: u16 = 3;
+/// The application of the sender receives no message any more.
+pub(crate) const LEAVES: u16 = 4;
 /// A packet as well, whose place in its direction is in the other bits: there is another rail that packets may take.
 pub(crate) const NUMBERED: u16 = 1 << 15;
 

@@ -28,8 +28,12 @@ impl Network for Verbs {
         self.finish();
     }
 
-    fn is_busy(&mut self) -> bool {
-        self.is_busy()
+    fn leave(&mut self) {
+        self.leave();
+    }
+
+    fn unacknowledged(&mut self) -> Vec<RankId> {
+        self.unacknowledged()
     }
 
     fn sleep(&mut self, now: Duration, handler: &mut impl Handler<Out>, timeout: Duration) -> usize {
@@ -65,6 +69,10 @@ impl NetworkOut for Out {
 
     fn is_waiting(&self) -> bool {
         self.is_waiting()
+    }
+
+    fn receives(&self, peer: RankId) -> bool {
+        self.receives(peer)
     }
 
     fn send_zcopy(&mut self, to: RankId, head: &Head, data: &[u8], source: ZcopySource) -> bool {

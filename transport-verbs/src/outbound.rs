@@ -140,10 +140,10 @@ impl Out {
         self.active.iter().any(|rank| self.peer(*rank).is_some_and(is_waiting))
     }
 
-    /// Whether peers have not acknowledged all that was posted, and may need it; asks them to. A peer that needs nothing may
+    /// The peers that have not acknowledged all that was posted, and may need it; asks them to. A peer that needs nothing may
     /// look no more: then what it has no receive buffer for, as there are more ranks that say goodbye to it, stays posted.
-    pub(crate) fn drain(&mut self) -> bool {
-        let mut is_busy = false;
+    pub(crate) fn drain(&mut self) -> Vec<RankId> {
+        let mut busy = Vec::new();
         for rank in self.ranks() {
             let Some((peer, shared)) = self.with_shared(rank) else { continue };
             if peer.needs_nothing() {
@@ -152,9 +152,9 @@ impl Out {
             if let Err(error) = peer.drain(shared) {
                 self.refused(rank, &error);
             }
-            is_busy |= self.peer(rank).is_some_and(Peer::is_busy);
+            busy.extend(self.peer(rank).is_some_and(Peer::is_busy).then_some(rank));
         }
-        is_busy
+        busy
     }
 
     /// Asks each peer for an acknowledgement, unless one is expected: a peer that is gone is not noticed otherwise.
@@ -170,19 +170,12 @@ impl Out {
         }
     }
 
-    /// Says to all peers that this process has sent all of its messages.
-    pub(crate) fn say_goodbye(&mut self) {
+    /// Says words to all connected peers.
+    pub(crate) fn say(&mut self, words: impl Fn(&Peer) -> Vec<Waiting>) {
         for rank in self.ranks() {
-            let Some(peer) =
-                self.peer(rank).filter(|peer| matches!(peer.state, PeerState::Made | PeerState::Up))
-            else {
-                continue;
-            };
-            let by_two = peer.control.is_some();
-            self.wait(rank, Waiting::Goodbye { control: false });
-            if by_two {
-                self.wait(rank, Waiting::Goodbye { control: true });
-            }
+            let is_there = |peer: &&Peer| matches!(peer.state, PeerState::Made | PeerState::Up);
+            let words = self.peer(rank).filter(is_there).map_or_else(Vec::new, &words);
+            words.into_iter().for_each(|word| self.wait(rank, word));
         }
         self.flush();
     }
@@ -345,6 +338,20 @@ impl Out {
     pub(crate) fn ready(&mut self, from: RankId, direction: Direction) -> Option<Vec<u8>> {
         let peer = self.peer_mut(from).filter(|peer| matches!(peer.state, PeerState::Up))?;
         peer.control.as_mut()?.ready(direction)
+    }
+
+    /// Whether the application of `rank` may still receive messages, see [`Network::leave`](carrousel_transport::Network::leave).
+    pub fn receives(&self, rank: RankId) -> bool {
+        let is_over =
+            |peer: &Peer| peer.leaves || peer.is_finished() || matches!(peer.state, PeerState::Lost(_));
+        !self.peer(rank).is_some_and(is_over)
+    }
+
+    /// A peer has said that its application receives no message any more.
+    pub(crate) fn leaves(&mut self, rank: RankId) {
+        if let Some(peer) = self.peer_mut(rank) {
+            peer.leaves = true;
+        }
     }
 
     /// A peer has said that it has sent all of its messages by one of the rails.

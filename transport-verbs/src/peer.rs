@@ -2,7 +2,7 @@
 
 use crate::attempts::Attempt;
 use crate::control::Control;
-use crate::frame::{self, CREDITS, GOODBYE, PACKET};
+use crate::frame::{self, CREDITS, GOODBYE, LEAVES, PACKET};
 use crate::ibv::{Operation, Parts, Request, Sge};
 use crate::rail::Rail;
 use crate::shared::{Posted, Shared};
@@ -23,6 +23,8 @@ pub(crate) struct ZcopySend {
 pub(crate) enum Waiting {
     /// A packet, which takes a credit, and its data.
     Packet(Head, Vec<u8>),
+    /// Tells the peer that the application of this process receives no message any more.
+    Leaves,
     /// Tells the peer that this process has sent all of its messages by a rail: the second one, if `control`, or the first.
     Goodbye {
         control: bool,
@@ -118,6 +120,8 @@ pub(crate) struct Peer {
     pub(crate) failed: Vec<Arrival>,
     /// The number of rails by which it has said that it has sent all of its messages.
     pub(crate) goodbyes: u8,
+    /// Its application receives no message any more.
+    pub(crate) leaves: bool,
     /// It has ended as expected, which is not reported as a loss.
     pub(crate) ended: bool,
     /// Whether it is in the list of those that something waits for.
@@ -137,6 +141,7 @@ impl Default for Peer {
             untold: false,
             failed: Vec::new(),
             goodbyes: 0,
+            leaves: false,
             ended: false,
             listed: false,
         }
@@ -178,8 +183,8 @@ impl Peer {
 
     /// Whether an operation is posted, or waits, whose end has to be reported.
     pub(crate) fn owes(&self) -> bool {
-        let is_goodbye = |one: &Waiting| matches!(one, Waiting::Goodbye { .. });
-        self.rails().any(Rail::has_transfers) || !self.waiting.iter().all(is_goodbye)
+        let is_word = |one: &Waiting| matches!(one, Waiting::Leaves | Waiting::Goodbye { .. });
+        self.rails().any(Rail::has_transfers) || !self.waiting.iter().all(is_word)
     }
 
     /// The first rail, if `requests` more can be posted.
@@ -309,6 +314,7 @@ impl Peer {
                     let went = self.send(shared, || head.direction(), [head.as_bytes(), &data])?;
                     (!went).then_some(Waiting::Packet(head, data))
                 }
+                Waiting::Leaves => (!self.say(shared, LEAVES, false)?).then_some(Waiting::Leaves),
                 Waiting::Goodbye { control } => {
                     (!self.say(shared, GOODBYE, control)?).then_some(Waiting::Goodbye { control })
                 }
@@ -397,7 +403,7 @@ impl Peer {
             match waiting {
                 Waiting::Transfer(transfer) => done.push_back(transfer.arrival()),
                 Waiting::Atomic(attempt) => done.push_back(attempt.fetched(0)),
-                Waiting::Packet(..) | Waiting::Goodbye { .. } => {}
+                Waiting::Packet(..) | Waiting::Leaves | Waiting::Goodbye { .. } => {}
             }
         }
         std::mem::take(&mut self.untold)

@@ -1,8 +1,9 @@
 //! The transport between this rank and its peers on other nodes.
 
-use crate::frame::{self, CREDITS, GOODBYE, NUMBERED, PACKET};
+use crate::frame::{self, CREDITS, GOODBYE, LEAVES, NUMBERED, PACKET};
 use crate::ibv::{BounceBuffers, Completion, Completions, Device, LinkLayer, ReceiveBuffers, Shape};
 use crate::outbound::Out;
+use crate::peer::Waiting;
 use crate::rail::SENDS;
 use crate::wireup::{Common, Wireup};
 use crate::{Access, Address, Loss, Registrations, Settings, VerbsError, ready};
@@ -191,15 +192,25 @@ impl Verbs {
         }
     }
 
+    /// Says to all peers that the application of this process receives no message any more. Packets are taken as before.
+    pub fn leave(&mut self) {
+        self.out.say(|_| vec![Waiting::Leaves]);
+    }
+
     /// Says to all peers that this process has sent all of its messages, and needs no more of theirs: that it ends is no
     /// loss. A barrier of all ranks comes before it.
     pub fn finish(&mut self) {
-        self.out.say_goodbye();
+        // By each rail: what was sent by it has come before.
+        let goodbye = |control| Waiting::Goodbye { control };
+        self.out.say(|peer| match peer.control {
+            Some(_) => vec![goodbye(false), goodbye(true)],
+            None => vec![goodbye(false)],
+        });
     }
 
-    /// Whether something that was posted has not been acknowledged, by a peer that has not [finished](Verbs::finish). The
-    /// end of this transport would lose it.
-    pub fn is_busy(&mut self) -> bool {
+    /// The peers that have not [finished](Verbs::finish), and have not acknowledged everything that was posted. The end of
+    /// this transport would lose it.
+    pub fn unacknowledged(&mut self) -> Vec<RankId> {
         self.out.drain()
     }
 
@@ -281,6 +292,7 @@ fn accept(
     match kind {
         PACKET => take(from, header(bytes)?, handler, out),
         CREDITS => {}
+        LEAVES => out.leaves(from),
         GOODBYE => out.finished(from),
         kind if kind & NUMBERED != 0 => return accept_numbered(from, kind & !NUMBERED, bytes, handler, out),
         other => return Err(Loss::Nonsense(format!("a frame of kind {other}"))),

@@ -11,7 +11,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The first bytes: anybody may send a datagram to the queue by mistake.
 const MAGIC: u32 = u32::from_le_bytes(*b"crsl");
 /// Of what follows.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 /// The most bytes of a name.
 pub(crate) const NAME_MAX: usize = crate::ibv::DATAGRAM_MAX - size_of::<Bytes>();
 

@@ -176,7 +176,9 @@ fn an_atomic_waits_for_packets_that_went_by_the_other_way() {
     let mut own = End::new(Adapter(16), 0, 2, settings.clone());
     let mut other = End::new(Adapter(17), 1, 2, settings);
     meet(&mut own, &mut other, 0, 1);
-    drive(&mut [&mut own, &mut other], |ends| ends.iter_mut().all(|end| !end.verbs.is_busy()));
+    drive(&mut [&mut own, &mut other], |ends| {
+        ends.iter_mut().all(|end| end.verbs.unacknowledged().is_empty())
+    });
     let word = AtomicU64::new(0);
     Adapter(16).stall(true);
     own.verbs.out().send(PEER, &head(Direction::ToSender, 2), &[]);

@@ -19,19 +19,45 @@ fn who_has_heard_goodbye_need_not_be_heard() {
         let mut one = End::new(Adapter(0), 0, 2, settings.clone());
         let mut other = End::new(Adapter(1), 1, 2, settings);
         meet(&mut one, &mut other, 0, 1);
-        drive(&mut [&mut one, &mut other], |ends| ends.iter_mut().all(|end| !end.verbs.is_busy()));
+        drive(&mut [&mut one, &mut other], |ends| {
+            ends.iter_mut().all(|end| end.verbs.unacknowledged().is_empty())
+        });
         // As by a peer that has no receive buffer left, and posts none.
         Adapter(0).stall(true);
         one.verbs.finish();
         for _ in 0..10 {
             one.poll();
-            assert!(one.verbs.is_busy(), "the other one may need it");
+            assert!(!one.verbs.unacknowledged().is_empty(), "the other one may need it");
         }
         other.verbs.finish();
-        drive(&mut [&mut one, &mut other], |ends| ends.iter_mut().all(|end| !end.verbs.is_busy()));
+        drive(&mut [&mut one, &mut other], |ends| {
+            ends.iter_mut().all(|end| end.verbs.unacknowledged().is_empty())
+        });
         assert_eq!(one.heard.lost, []);
         Adapter(0).stall(false);
     }
+}
+
+#[test]
+fn who_leaves_receives_nothing_and_takes_packets() {
+    let mut one = End::new(Adapter(0), 0, 2, Settings::default());
+    let mut other = End::new(Adapter(1), 1, 2, Settings::default());
+    assert!(one.verbs.out().receives(RankId(1)), "it may be connected to");
+    meet(&mut one, &mut other, 0, 1);
+    drive(&mut [&mut one, &mut other], |ends| {
+        ends.iter_mut().all(|end| end.verbs.unacknowledged().is_empty())
+    });
+    assert!(one.verbs.out().receives(RankId(1)));
+    let before = other.heard.packets;
+    other.verbs.leave();
+    drive(&mut [&mut one, &mut other], |ends| !ends[0].verbs.out().receives(RankId(1)));
+    assert!(other.verbs.out().receives(RankId(0)), "nobody else leaves");
+    one.send(1, &[1; 8]);
+    assert_eq!(one.verbs.unacknowledged(), [RankId(1)]);
+    drive(&mut [&mut one, &mut other], |ends| {
+        ends.iter_mut().all(|end| end.verbs.unacknowledged().is_empty())
+    });
+    assert_eq!((other.heard.packets - before, one.heard.lost), (1, vec![]));
 }
 
 #[test]
@@ -42,7 +68,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         let mut own = End::new(Adapter(2), 0, 3, settings.clone());
         let mut other = End::new(Adapter(3), 1, 3, settings.clone());
         meet(&mut own, &mut other, 0, 1);
-        drive(&mut [&mut own], |ends| !ends[0].verbs.is_busy());
+        drive(&mut [&mut own], |ends| ends[0].verbs.unacknowledged().is_empty());
         Adapter(2).stall(true);
         let (data, name) = ([7; 16], 5);
         assert!(own.verbs.out().send_zcopy(RankId(1), &MESSAGE, &data, ZcopySource { key: 1, name }));
@@ -60,7 +86,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         reports.hear(&mut own, 7);
         assert_eq!(reports.0, [&[Arrival::Lost(RankId(1))][..], &[WRITTEN; 3], &[READ; 3]].concat());
         assert_eq!(own.verbs.out().zcopy_done(), Some(name));
-        assert!(!own.verbs.is_busy(), "nobody waits for what does not come");
+        assert!(own.verbs.unacknowledged().is_empty(), "nobody waits for what does not come");
         // A peer that is to be connected to now is lost, too.
         own.verbs.out().connect(RankId(2), &other.verbs.address());
         own.write_nothing(2);
@@ -82,11 +108,11 @@ fn what_has_no_completion_at_the_end_of_a_full_queue_is_over_with_the_connection
     let mut own = End::new(Adapter(4), 0, 2, settings.clone());
     let mut other = End::new(Adapter(5), 1, 2, settings);
     meet(&mut own, &mut other, 0, 1);
-    drive(&mut [&mut own], |ends| !ends[0].verbs.is_busy());
+    drive(&mut [&mut own], |ends| ends[0].verbs.unacknowledged().is_empty());
     (0..6).for_each(|_| own.send(1, &[1; 8]));
     assert!(own.verbs.out().is_waiting(), "the queue is full");
     own.verbs.out().abandon(RankId(1));
-    drive(&mut [&mut own], |ends| !ends[0].verbs.is_busy());
+    drive(&mut [&mut own], |ends| ends[0].verbs.unacknowledged().is_empty());
     assert_eq!(own.heard.lost, [RankId(1)]);
 }
 

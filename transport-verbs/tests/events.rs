@@ -127,7 +127,7 @@ fn a_loss_is_told_when_the_adapter_has_let_go_of_what_was_to_be_read_and_written
     Adapter(9).stall(false);
     reports.hear(&mut own, 5);
     assert_eq!(reports.0[1..], [LOST[0], WRITTEN, READ, READ]);
-    assert!(!own.verbs.is_busy());
+    assert!(own.verbs.unacknowledged().is_empty());
 }
 
 #[test]

@@ -123,7 +123,7 @@ fn reads_and_their_notices_are_posted_at_once_also_to_soft_roce_which_has_no_fen
 fn peers_are_asked_whether_they_live_by_the_time_that_is_polled_with() {
     let adapters = [Adapter(12), Adapter(13)];
     let [mut one, _other] = connected(adapters);
-    while one.poll() > 0 || one.verbs.is_busy() {}
+    while one.poll() > 0 || !one.verbs.unacknowledged().is_empty() {}
     let (doorbells, next) = (adapters[0].doorbells(), one.verbs.next_poll().expect("it was polled"));
     let asks = |one: &mut End, now| {
         one.now = now;

@@ -5,6 +5,7 @@
 
 use crate::{Handler, Head, MemoryDomain, Outbound, RankId, Transport};
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 use core::time::Duration;
 
@@ -29,9 +30,12 @@ pub trait Network: Transport<Out: NetworkOut> {
     /// A barrier of all ranks comes before it.
     fn finish(&mut self);
 
-    /// Whether a peer that has not [finished](Network::finish) has not acknowledged everything. The end of this transport
+    /// Says to all peers that the application of this process receives no message any more. Packets are taken as before.
+    fn leave(&mut self);
+
+    /// The peers that have not [finished](Network::finish), and have not acknowledged everything. The end of this transport
     /// would lose the rest.
-    fn is_busy(&mut self) -> bool;
+    fn unacknowledged(&mut self) -> Vec<RankId>;
 
     /// Blocks until something may have arrived, at most for `timeout`, and reports it as [`Transport::poll`] does. What
     /// arrives before it blocks is noticed.
@@ -64,6 +68,10 @@ pub trait NetworkOut: Outbound {
 
     /// Whether an operation waits for room, for credits, or for a connection, and its peer may need it.
     fn is_waiting(&self) -> bool;
+
+    /// Whether the application of a peer may still receive messages: the peer is not lost, has not finished, and does not
+    /// [leave](Network::leave). True before it is connected.
+    fn receives(&self, peer: RankId) -> bool;
 
     /// As [`Outbound::send`], zero-copy: the adapter reads `data` in place, by the key of `source`, until
     /// [`NetworkOut::zcopy_done`] returns its name. False if the data was copied instead, or the peer is lost: then it may be

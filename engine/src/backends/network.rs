@@ -199,8 +199,12 @@ impl AnyNetwork {
         each!(*self, ref mut network => Network::finish(&mut **network));
     }
 
-    pub(crate) fn is_busy(&mut self) -> bool {
-        each!(*self, ref mut network => Network::is_busy(&mut **network))
+    pub(crate) fn leave(&mut self) {
+        each!(*self, ref mut network => Network::leave(&mut **network));
+    }
+
+    pub(crate) fn unacknowledged(&mut self) -> Vec<RankId> {
+        each!(*self, ref mut network => Network::unacknowledged(&mut **network))
     }
 }
 
@@ -284,6 +288,10 @@ impl NetworkOut for AnyNetworkOut<'_> {
 
     fn is_waiting(&self) -> bool {
         each!(*self, ref out => out.is_waiting(), never)
+    }
+
+    fn receives(&self, peer: RankId) -> bool {
+        each!(*self, ref out => out.receives(peer), never)
     }
 
     #[inline]

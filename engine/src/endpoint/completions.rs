@@ -1,15 +1,12 @@
-//! For a caller that starts many requests and waits for none of them: which ones have become complete, what can be sent
-//! without one, and the end of an endpoint that has no job to leave.
+//! For a caller that starts many requests and waits for none of them: which ones have become complete, and what can be sent
+//! without one.
 
 use super::Endpoint;
+use super::pending::What;
 use super::sending::SendEnvelope;
 use crate::error::BoxedError;
 use crate::site::Caller;
 use carrousel_rank::{Communicator, Handle, RankId, Source, Status, TagSelector};
-use carrousel_system::{SYSTEM, System};
-use carrousel_trace::TraceEnd;
-use carrousel_transport::Transport;
-use std::time::{Duration, Instant};
 
 /// A request that has not been ended, for a caller that tells people what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,23 +75,20 @@ impl Endpoint {
         self.driver.rank.lost_for(Source::Rank(peer), Communicator::WORLD).is_some()
     }
 
-    /// Whether a peer may still take messages while this rank waits for it: it is neither lost, nor has it finished, nor is it
-    /// of this process.
-    pub fn takes_messages(&mut self, peer: RankId) -> bool {
-        !self.is_lost(peer) && self.node.out().takes_messages(peer)
-    }
-
-    /// How many packets wait for room at peers of this node for which [`Self::takes_messages`] holds.
-    pub fn waiting_packets(&mut self) -> usize {
-        self.node.out().waiting_for_others()
-    }
-
     /// What a request that has not been ended is for, and how far it is. `None` if there is no such request.
     pub fn open_request(&self, request: Handle) -> Option<OpenRequest> {
         let state = self.driver.rank.progress_of(request).filter(|_| self.is_open(request))?;
         let what = &self.pending.known(request).what;
         let (peer, tags, bytes) = what.parts();
         Some(OpenRequest { what: what.name(), peer: peer.map(RankId), tags, bytes, state })
+    }
+
+    /// The peer to which a request sends that has not been ended. `None` if it is no send.
+    pub fn sends_to(&self, request: Handle) -> Option<RankId> {
+        match self.pending.known(request).what {
+            What::Send { to, .. } if self.is_open(request) => Some(to),
+            _ => None,
+        }
     }
 
     /// The number of calls that have started something, which wraps around.
@@ -117,26 +111,6 @@ impl Endpoint {
         match envelope.data {
             None => self.send_eagerly(bytes, caller, envelope.to, envelope.tag),
             Some(data) => self.send_eagerly_with_data(bytes, caller, envelope.to, envelope.tag, data),
-        }
-    }
-
-    /// Ends an [open](Endpoint::open) endpoint: its peers do not see it as lost. What it has sent arrives first, if the
-    /// peers take it within this time. Requests that are not complete never will be.
-    pub fn close(mut self, at_most: Duration) {
-        let until = SYSTEM.now() + at_most;
-        self.deliver_until(until);
-        self.node.finish();
-        if let Some(net) = &mut self.net {
-            net.finish();
-            self.deliver_until(until);
-        }
-        self.end_trace(TraceEnd::Finalized);
-    }
-
-    /// Lets messages move until all that this endpoint has sent is delivered, or it is that late.
-    fn deliver_until(&mut self, until: Instant) {
-        while self.has_undelivered() && SYSTEM.now() < until {
-            self.poll();
         }
     }
 }

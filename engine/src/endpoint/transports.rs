@@ -76,9 +76,4 @@ impl<'a> Transports<'a> {
             _ => self.shm.abandon(peer),
         }
     }
-
-    /// Whether something waits for room at a peer.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.shm.is_waiting() || self.net.as_ref().is_some_and(AnyNetworkOut::is_waiting)
-    }
 }

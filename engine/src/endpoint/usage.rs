@@ -2,8 +2,6 @@
 
 use super::Endpoint;
 use super::pending::Awaited;
-use super::transports::Transports;
-use crate::backends::AnyNetwork;
 use crate::site::CallSite;
 use carrousel_options::CheckUsage;
 use carrousel_rank::{Context, Envelope, Pattern, RankId, Source, Tag, TagSelector};
@@ -48,11 +46,7 @@ impl Endpoint {
 
     /// Whether a message of this rank is not even where its receiver polls next.
     pub(super) fn has_undelivered(&mut self) -> bool {
-        let transports = Transports::of(&mut self.node, &mut self.net);
-        // A rank that has finished needs nothing more: the frames that wait for it only tell which of its messages
-        // were received.
-        transports.shm.drop_for_finished();
-        transports.is_waiting() || self.net.as_mut().is_some_and(AnyNetwork::is_busy)
+        !self.undelivered_to().is_empty()
     }
 
     /// The messages of the application that no receive has matched, by sender, communicator and tag. Called after a barrier

@@ -11,15 +11,17 @@ use super::shared::Shared;
 use super::silence::Silence;
 use super::table::Table;
 use crate::fi::{self, Errno, NO_ADDRESS};
+use crate::host::process_at;
 use crate::tell::tell_loss;
 use carrousel_engine::{BoxedError, Endpoint};
 use carrousel_rank::{Failure, Handle, RankId, Source, Status};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
 /// The most requests at a time: the engine has names for a few more.
 const REQUESTS_MAX: usize = (1 << 20) - 64;
-/// How long the end of an endpoint waits until its last messages are where their receivers look next.
+/// How long the end of an endpoint waits until its peers on other nodes have been told, and those of this process are
+/// given what is theirs.
 const CLOSES: Duration = Duration::from_secs(1);
 
 /// An endpoint.
@@ -113,11 +115,37 @@ impl Ep {
         Ok(())
     }
 
-    /// Whether something that the host takes for sent has not arrived, and may; and a number that falls as messages move.
-    pub(crate) fn undelivered(&mut self) -> (bool, usize) {
+    /// Tells its peers that it receives nothing any more.
+    pub(crate) fn leave(&mut self) {
+        self.engine.leave();
+    }
+
+    /// How many requests have not ended.
+    pub(crate) fn open(&self) -> usize {
+        self.ops.open()
+    }
+
+    /// Whether a peer has not got something that was sent to it, and may. Not one of this process, whose host closes this
+    /// endpoint instead of reading its queues.
+    pub(crate) fn is_awaited(&mut self) -> bool {
         let Self { ops, engine, .. } = self;
-        let packets = engine.waiting_packets();
-        (packets > 0 || ops.copied_to().any(|to| engine.takes_messages(to)), ops.open() + packets)
+        let own = engine.full_address();
+        let is_elsewhere = |engine: &Endpoint, peer: RankId| {
+            let process = engine.address_of(peer).and_then(|address| process_at(&address, &own));
+            process != Some(std::process::id())
+        };
+        if engine.undelivered_to().into_iter().any(|peer| is_elsewhere(engine, peer)) {
+            return true;
+        }
+        let mut others = BTreeSet::new();
+        for (request, _) in ops.iter() {
+            let Some(to) = engine.sends_to(request).filter(|to| !others.contains(to)) else { continue };
+            if engine.receives(to) && is_elsewhere(engine, to) {
+                return true;
+            }
+            others.insert(to);
+        }
+        false
     }
 
     /// Ends the endpoint; its peers do not take it for lost.

@@ -102,9 +102,7 @@ impl Ep {
             // It went at once after all.
             None if matches!(op.role, Role::Send) => self.sent_at_once(&op, shared),
             None => {}
-            Some(request) => {
-                self.ops.begin_keeping(request, op, Kept::Copy { _bytes: copy, to: envelope.to })
-            }
+            Some(request) => self.ops.begin_keeping(request, op, Kept::Copy { _bytes: copy }),
         }
         Ok(())
     }

@@ -47,7 +47,7 @@ pub(super) struct TargetWrite {
 #[derive(Debug)]
 pub(super) enum Kept {
     /// Bytes on their way to a peer. The host has them back, and takes the message for sent.
-    Copy { _bytes: Box<[u8]>, to: RankId },
+    Copy { _bytes: Box<[u8]> },
     /// What is sent, or room for what is received.
     Bytes(Box<[u8]>),
     /// The bytes of a receive into several buffers, and these buffers.
@@ -136,11 +136,6 @@ impl Ops {
     /// What was kept for a request that has ended.
     pub(super) fn take_kept(&mut self, request: Handle) -> Option<Kept> {
         self.kept.remove(&request.index)
-    }
-
-    /// The peers to which copies are on their way.
-    pub(super) fn copied_to(&self) -> impl Iterator<Item = RankId> {
-        self.kept.values().filter_map(|kept| if let Kept::Copy { to, .. } = kept { Some(*to) } else { None })
     }
 
     /// Keeps the copies for ever that were not delivered: a peer that reads one later must not find other data there.

@@ -111,8 +111,17 @@ fn a_peer_that_has_closed_is_no_error_for_who_has_only_heard_it() {
     domain.close([one, two]);
 }
 
-/// Messages that are more than the eager window of a peer holds.
+/// Messages that are more than the ring of a peer holds.
 const INJECTS: u64 = 3000;
+/// More than its eager window holds: the sender keeps the rest.
+const KEPT: u64 = 8000;
+
+fn inject(count: u64, from: End, to: u64) {
+    for number in 0..count {
+        let bytes = [number.to_le_bytes(); 100].concat();
+        assert_eq!(call!(from.ep, tagged.inject(bytes.as_ptr().cast(), bytes.len(), to, ANSWER)), 0);
+    }
+}
 
 #[test]
 #[ignore = "another test runs it in a process of its own"]
@@ -120,10 +129,7 @@ fn a_child_that_injects_and_closes() {
     let (domain, one, two, parent) = with_parent();
     assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
     assert_eq!(one.wait(&[]).context, 1);
-    for number in 0..INJECTS {
-        let bytes = [number.to_le_bytes(); 100].concat();
-        assert_eq!(call!(one.ep, tagged.inject(bytes.as_ptr().cast(), bytes.len(), parent, ANSWER)), 0);
-    }
+    inject(INJECTS, one, parent);
     domain.close([one, two]);
 }
 
@@ -141,6 +147,51 @@ fn what_was_injected_arrives_although_its_sender_closes() {
     }
     assert!(child.wait().expect("it ends").success());
     domain.close([one, two]);
+}
+
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_child_that_closes_before_its_send_ends() {
+    let (domain, one, two, parent) = with_parent();
+    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
+    assert_eq!(one.wait(&[]).context, 1);
+    let bytes = vec![7; LARGE];
+    assert_eq!(one.tsend(&bytes, parent, ANSWER, 2), 0);
+    domain.close([one, two]);
+    drop(bytes);
+}
+
+/// MPICH closes although there are sends whose requests were freed.
+#[test]
+fn what_is_being_sent_arrives_although_its_sender_closes() {
+    let (domain, [one, two], mut child, there) = heard("processes::a_child_that_closes_before_its_send_ends");
+    // The child closes meanwhile.
+    std::thread::sleep(Duration::from_millis(300));
+    let mut got = vec![0; LARGE];
+    assert_eq!(one.trecv(&mut got, there, (ANSWER, 0), 2), 0);
+    assert_eq!(one.wait(&[]).context, 2);
+    assert!(got.iter().all(|byte| *byte == 7));
+    assert!(child.wait().expect("it ends").success());
+    domain.close([one, two]);
+}
+
+#[test]
+#[ignore = "another test runs it in a process of its own"]
+fn a_child_that_injects_more_than_fits_and_closes() {
+    let (domain, one, two, parent) = with_parent();
+    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
+    assert_eq!(one.wait(&[]).context, 1);
+    inject(KEPT, one, parent);
+    domain.close([one, two]);
+}
+
+#[test]
+fn who_closes_too_is_not_waited_for() {
+    let (domain, [one, two], mut child, there) =
+        heard("processes::a_child_that_injects_more_than_fits_and_closes");
+    inject(KEPT, one, there);
+    domain.close([one, two]);
+    assert!(child.wait().expect("it ends").success());
 }
 
 #[test]

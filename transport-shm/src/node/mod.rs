@@ -186,6 +186,12 @@ impl Node {
         self.out.helped
     }
 
+    /// Tells all peers that the application of this process receives no message any more: peers that leave, too, need not wait
+    /// until theirs are received. Packets are taken as before.
+    pub fn leave(&self) {
+        self.segment.leave();
+    }
+
     /// Tells all connected peers that this process has sent all of its messages, so that its end is not a loss. Peers
     /// that are not connected cannot see this once the process has ended: it must not end while such a peer may wait
     /// for it.

@@ -155,14 +155,14 @@ impl Out {
         let (pending, reads) = (VecDeque::new(), VecDeque::new());
         self.watched.remove(&local_rank);
         // The segment's descriptor is not needed any more; many peers would keep many of them.
-        let (finished, processor) = (segment.finished(), segment.processor());
+        let (stage, processor) = (segment.stage(), segment.processor());
         let atomics = PendingAtomics::default();
         self.connected.push(local_rank);
         self.peers[local_rank] = Some(Box::new(Peer {
             ring,
             transfer: 0,
             helpfulness: Helpfulness::default(),
-            finished,
+            stage,
             processor,
             pid,
             process,
@@ -187,7 +187,7 @@ impl Out {
             let identity = self.identity(rank, address)?;
             match open_peer(rank, identity, address) {
                 Ok((_, segment)) => {
-                    self.watched.insert(local_rank, segment.finished());
+                    self.watched.insert(local_rank, segment.stage());
                 }
                 // The messages that it had sent are taken before its end is reported.
                 Err(ConnectError::ProcessEnded(_)) => {}
@@ -221,23 +221,19 @@ impl Out {
         self.local_ranks.of(rank).is_some()
     }
 
-    /// Whether the process of `rank` may still take messages, and without this one: it has not finished. True before it is
-    /// connected.
-    pub fn takes_messages(&self, rank: RankId) -> bool {
+    /// Whether the application of `rank` may still receive messages: it neither [leaves](super::Node::leave), nor has it
+    /// finished. True before it is connected.
+    pub fn receives(&self, rank: RankId) -> bool {
         let peer = self.local_ranks.of(rank).and_then(|local_rank| self.peers[local_rank].as_deref());
-        peer.is_none_or(Peer::takes_messages)
+        peer.is_none_or(Peer::receives)
     }
 
-    /// How many sends wait for room at peers that may still take them, see [`Self::takes_messages`].
-    pub fn waiting_for_others(&self) -> usize {
-        if !self.is_waiting() {
-            return 0;
-        }
-        self.connected_peers().filter(|peer| peer.takes_messages()).map(|peer| peer.pending.len()).sum()
-    }
-
-    fn connected_peers(&self) -> impl Iterator<Item = &Peer> {
-        self.connected.iter().filter_map(|local_rank| self.peers[*local_rank].as_deref())
+    /// The peers at which sends wait for room.
+    pub fn waited_for(&self) -> impl Iterator<Item = RankId> {
+        let connected = if self.is_waiting() { &self.connected[..] } else { &[] };
+        let is_full = |peer: &Peer| !peer.pending.is_empty();
+        let full = connected.iter().filter(move |at| self.peers[**at].as_deref().is_some_and(is_full));
+        full.map(|local_rank| self.local_ranks.ranks[*local_rank])
     }
 
     /// Whether messages to `rank` are copied directly between the processes' memory; `None` when it is not
@@ -282,7 +278,8 @@ impl Out {
     /// Whether one of the connected peers was last seen on the processor that this word names.
     pub(super) fn is_one_on(&self, processor: u64) -> bool {
         let is_there = |peer: &Peer| peer.processor.load(Ordering::Relaxed) == processor;
-        self.connected_peers().any(|peer| is_there(peer) && peer.takes_messages())
+        let mut peers = self.connected.iter().filter_map(|local_rank| self.peers[*local_rank].as_deref());
+        peers.any(|peer| is_there(peer) && peer.runs_elsewhere())
     }
 
     /// The connected and the watched peers whose processes have ended. Each call probes some of those without a pidfd.

@@ -5,6 +5,7 @@ use super::helpfulness::Helpfulness;
 use super::pending_atomics::PendingAtomics;
 use super::process::Process;
 use crate::doorbell;
+use crate::layout::{FINISHED, LEAVES};
 use crate::segment::Word;
 use crate::sync::{Ordering, Sound};
 use crate::{Producer, PushError, Ring};
@@ -16,7 +17,7 @@ use zerocopy::IntoBytes;
 
 /// Whether this word of a segment's header says that its owner has sent all of its messages.
 pub(super) fn says_finished(word: &Word) -> bool {
-    word.load(Ordering::Acquire) == 1
+    word.load(Ordering::Acquire) == FINISHED
 }
 
 /// A send that waits for room in a ring.
@@ -114,8 +115,8 @@ pub(super) struct Peer {
     pub(super) transfer: u32,
     /// Whether it helps when it is asked.
     pub(super) helpfulness: Helpfulness,
-    /// The word that is 1 once it has finished.
-    pub(super) finished: Word,
+    /// The word that says how far its process is, see [`crate::layout`].
+    pub(super) stage: Word,
     /// The word that says on which processor it runs, plus 1.
     pub(super) processor: Word,
     pub(super) pid: Pid,
@@ -170,11 +171,16 @@ impl Peer {
 
     /// Whether it has said that it has sent all of its messages.
     pub(super) fn has_finished(&self) -> bool {
-        says_finished(&self.finished)
+        says_finished(&self.stage)
     }
 
-    /// Whether it may still take messages, and without this process.
-    pub(super) fn takes_messages(&self) -> bool {
+    /// Whether its application may still receive messages.
+    pub(super) fn receives(&self) -> bool {
+        !matches!(self.stage.load(Ordering::Acquire), LEAVES | FINISHED)
+    }
+
+    /// Whether it still runs, and in another process.
+    pub(super) fn runs_elsewhere(&self) -> bool {
         !self.has_finished() && self.pid != SYSTEM.pid()
     }
 

@@ -204,7 +204,7 @@ fn who_only_waits_notices_that_a_peer_is_gone() {
 fn the_end_of_who_has_finished_is_no_loss() {
     let [(mut verbs, mut watch), (mut peer, mut theirs)] = pair();
     peer.finish();
-    while peer.is_busy() {
+    while !peer.unacknowledged().is_empty() {
         peer.poll(now(), &mut theirs);
         verbs.poll(now(), &mut watch);
     }
@@ -248,8 +248,8 @@ fn who_looks_no_more_need_not_take_every_goodbye() {
         let began = Instant::now();
         while watch.arrivals.is_empty()
             || heard.arrivals.len() < rank.0 as usize
-            || verbs.is_busy()
-            || peer.is_busy()
+            || !verbs.unacknowledged().is_empty()
+            || !peer.unacknowledged().is_empty()
         {
             verbs.poll(now(), heard);
             peer.poll(now(), watch);
@@ -259,14 +259,14 @@ fn who_looks_no_more_need_not_take_every_goodbye() {
     let [(verbs, heard)] = &mut last;
     verbs.finish();
     let began = Instant::now();
-    while verbs.is_busy() {
+    while !verbs.unacknowledged().is_empty() {
         verbs.poll(now(), heard);
         assert!(began.elapsed() < PATIENCE, "its own goodbyes are taken by the adapters of its peers");
     }
     // It looks no more, and has fewer buffers than there are goodbyes to come.
     peers.iter_mut().for_each(|(peer, _)| peer.finish());
     let began = Instant::now();
-    while peers.iter_mut().any(|(peer, _)| peer.is_busy()) {
+    while peers.iter_mut().any(|(peer, _)| !peer.unacknowledged().is_empty()) {
         for (peer, watch) in &mut peers {
             peer.poll(now(), watch);
         }
@@ -294,7 +294,7 @@ fn what_is_posted_to_nobody_completes_after_the_loss() {
     let completions = [Arrival::Written(request(0)), Arrival::Read(request(1))];
     assert_eq!(watch.arrivals, [&[Arrival::Lost(RANKS[1])], &completions[..]].concat());
     assert_eq!(verbs.out().loss_of(RANKS[1]), Some(&Loss::NoAnswer));
-    assert!(!verbs.is_busy());
+    assert!(verbs.unacknowledged().is_empty());
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn who_sleeps_is_woken() {
     });
     thread::sleep(Duration::from_millis(200));
     peer.out().send(RANKS[0], &ATS, &[]);
-    while peer.is_busy() {
+    while !peer.unacknowledged().is_empty() {
         peer.poll(now(), &mut theirs);
     }
     let (arrivals, slept) = sleeper.join().expect("it does not panic");

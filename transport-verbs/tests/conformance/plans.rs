@@ -113,7 +113,7 @@ fn play(ready: Ready<'_>, me: u32, ranks: u32, meeting: &Meeting, but: Option<u3
         thread::yield_now();
     }
     let began = Instant::now();
-    while verbs.is_busy() {
+    while !verbs.unacknowledged().is_empty() {
         player.drive(now(), &mut verbs);
         assert!(began.elapsed() < PATIENCE, "rank {me} is busy: {}", state(&mut verbs));
     }

@@ -23,15 +23,21 @@ pub(crate) const OPEN_MPI_OVERLAPS: GuestCase = GuestCase {
 pub(crate) const MPICH_OVERLAPS: GuestCase = GuestCase {
     name: "ranks of MPICH in two guests run on the provider, which overlaps what they compute",
     statuses: &[0, 0],
-    mpi: Some((GuestMpi::Mpich, &["nodes.c"])),
+    mpi: Some((GuestMpi::Mpich, &["nodes.c", "leaves.c"])),
     ssh: true,
     timeout_s: 180,
     command: r#"
         install_provider
         export FI_PROVIDER_PATH=/tmp/provider FI_PROVIDER=carrousel
         export MPIR_CVAR_CH4_NETMOD=ofi MPIR_CVAR_NOLOCAL=1 MPIR_CVAR_DEBUG_SUMMARY=1
-        overlaps mpiexec.hydra -launcher ssh -hosts n0,n1 -ppn 1 -n 2 nodes-mpich latency overlap bandwidth"#,
-    says: &["libfabric provider: carrousel", r#""bench": "latency""#, r#""bench": "bandwidth""#],
+        overlaps mpiexec.hydra -launcher ssh -hosts n0,n1 -ppn 1 -n 2 nodes-mpich latency overlap bandwidth
+        mpiexec.hydra -launcher ssh -hosts n0,n1 -ppn 1 -n 2 leaves-mpich"#,
+    says: &[
+        "libfabric provider: carrousel",
+        r#""bench": "latency""#,
+        r#""bench": "bandwidth""#,
+        "0 of what a rank sent that has left came wrong",
+    ],
     ..CASE
 };
 
