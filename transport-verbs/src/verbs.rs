@@ -93,9 +93,9 @@ impl Verbs {
         // Not counted are buffers that were read and wait to be posted in a batch: for those the adapter has
         // senders wait, and all are posted when there is nothing else to do (IDLE_POSTS_ALL).
         let window = settings.window.clamp(2, ORDERED_MAX);
-        // By a second rail comes a second goodbye.
-        let more =
-            Credits::<Rules>::buffers(window) - u32::from(window) + u32::from(settings.second().is_some());
+        // Before a goodbye a peer may say that it leaves; by a second rail comes a second goodbye.
+        let words = 1 + u32::from(settings.second().is_some());
+        let more = Credits::<Rules>::buffers(window) - u32::from(window) + words;
         let window = (settings.receives.saturating_sub(more).min(window.into()) as u16).max(2);
         let receives = ReceiveBuffers::new(device, settings.receives.max(window.into()), size)?;
         let completions = Arc::new(Completions::new(device, receives.count() + OUTSTANDING)?);
