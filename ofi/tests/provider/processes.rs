@@ -231,6 +231,19 @@ fn who_only_sends_learns_in_bounded_time_that_a_peer_has_died() {
     domain.close([one, two]);
 }
 
+#[test]
+fn who_dies_is_not_waited_for() {
+    let (domain, [one, two], mut child, there) = heard("processes::a_child_that_reads_no_queue");
+    inject(KEPT, one, there);
+    let dying = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(300));
+        child.kill().expect("it is there");
+        child.wait().expect("it has ended");
+    });
+    domain.close([one, two]);
+    dying.join().expect("it has killed it");
+}
+
 /// Between two endpoints, one of which has lost a peer, either way, with data in a packet and apart.
 fn one_sided_operations_go_on(domain: &Opened, one: End, two: End) {
     let null = std::ptr::null_mut();
