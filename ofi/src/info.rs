@@ -5,6 +5,7 @@
 use crate::bindings as b;
 use crate::fi::{self, Errno, version};
 use crate::state::{ADDRESS_BYTES, ANY_ADDRESS, PIECES_MAX};
+use crate::tell::log;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
@@ -85,11 +86,11 @@ pub(crate) fn inject_bytes(eager_threshold: u64) -> usize {
     (eager_threshold as usize).min(crate::state::PAYLOAD_BYTES)
 }
 
-/// A hint that cannot be satisfied.
-type Checked = Result<(), Errno>;
+/// The field of the hints that cannot be satisfied, if there is one.
+type Checked = Result<(), &'static str>;
 
-fn check(satisfied: bool) -> Checked {
-    if satisfied { Ok(()) } else { Err(Errno::NO_DATA) }
+fn check(satisfied: bool, field: &'static str) -> Checked {
+    if satisfied { Ok(()) } else { Err(field) }
 }
 
 /// The bits of `wanted` that are not among `offered`.
@@ -120,49 +121,68 @@ unsafe fn is_ours(name: *const c_char) -> bool {
 /// # Safety
 /// The hints are a structure of libfabric's of such a version.
 unsafe fn check_hints(hints: &b::fi_info, inject_bytes: usize) -> Checked {
-    check(!beyond(hints.caps, CAPS))?;
-    check(matches!(hints.addr_format, b::FI_FORMAT_UNSPEC | ADDRESS_FORMAT))?;
-    check(hints.src_addr.is_null() || hints.src_addrlen == ADDRESS_BYTES)?;
-    check(hints.dest_addr.is_null() || hints.dest_addrlen == ADDRESS_BYTES)?;
+    check(!beyond(hints.caps, CAPS), "caps")?;
+    check(matches!(hints.addr_format, b::FI_FORMAT_UNSPEC | ADDRESS_FORMAT), "addr_format")?;
+    check(hints.src_addr.is_null() || hints.src_addrlen == ADDRESS_BYTES, "src_addrlen")?;
+    check(hints.dest_addr.is_null() || hints.dest_addrlen == ADDRESS_BYTES, "dest_addrlen")?;
     // SAFETY: as the caller promises, for all of these.
     unsafe {
         if let Some(transmit) = given(hints.tx_attr) {
-            check(!beyond(transmit.caps, PRIMARY | TRANSMIT_CAPS | RECEIVE_EXTRA | WHERE))?;
-            check(!beyond(transmit.op_flags, TRANSMIT_FLAGS))?;
-            check(!beyond(transmit.msg_order, ORDER) && transmit.comp_order == 0)?;
-            check(transmit.inject_size <= inject_bytes && transmit.size <= MANY)?;
-            check(transmit.iov_limit <= PIECES_MAX && transmit.rma_iov_limit <= 1)?;
+            check(!beyond(transmit.caps, PRIMARY | TRANSMIT_CAPS | RECEIVE_EXTRA | WHERE), "tx_attr->caps")?;
+            check(!beyond(transmit.op_flags, TRANSMIT_FLAGS), "tx_attr->op_flags")?;
+            check(!beyond(transmit.msg_order, ORDER), "tx_attr->msg_order")?;
+            check(transmit.comp_order == 0, "tx_attr->comp_order")?;
+            check(transmit.inject_size <= inject_bytes, "tx_attr->inject_size")?;
+            check(transmit.size <= MANY, "tx_attr->size")?;
+            check(transmit.iov_limit <= PIECES_MAX, "tx_attr->iov_limit")?;
+            check(transmit.rma_iov_limit <= 1, "tx_attr->rma_iov_limit")?;
         }
         if let Some(receive) = given(hints.rx_attr) {
-            check(!beyond(receive.caps, PRIMARY | RECEIVE_CAPS | RECEIVE_EXTRA | WHERE))?;
-            check(!beyond(receive.op_flags, RECEIVE_FLAGS))?;
-            check(!beyond(receive.msg_order, ORDER) && receive.comp_order == 0)?;
-            check(receive.total_buffered_recv == 0 && receive.size <= MANY)?;
-            check(receive.iov_limit <= PIECES_MAX)?;
+            check(!beyond(receive.caps, PRIMARY | RECEIVE_CAPS | RECEIVE_EXTRA | WHERE), "rx_attr->caps")?;
+            check(!beyond(receive.op_flags, RECEIVE_FLAGS), "rx_attr->op_flags")?;
+            check(!beyond(receive.msg_order, ORDER), "rx_attr->msg_order")?;
+            check(receive.comp_order == 0, "rx_attr->comp_order")?;
+            check(receive.total_buffered_recv == 0, "rx_attr->total_buffered_recv")?;
+            check(receive.size <= MANY, "rx_attr->size")?;
+            check(receive.iov_limit <= PIECES_MAX, "rx_attr->iov_limit")?;
         }
         if let Some(endpoint) = given(hints.ep_attr) {
-            check(matches!(endpoint.type_, b::FI_EP_UNSPEC | b::FI_EP_RDM))?;
-            check(matches!(endpoint.protocol, b::FI_PROTO_UNSPEC | PROTOCOL))?;
-            check(endpoint.max_msg_size <= MESSAGE_BYTES && endpoint.msg_prefix_size == 0)?;
-            let orders =
-                [endpoint.max_order_raw_size, endpoint.max_order_war_size, endpoint.max_order_waw_size];
-            check(orders.into_iter().all(|size| size <= crate::state::PAYLOAD_BYTES))?;
-            check(endpoint.tx_ctx_cnt <= 1 && endpoint.rx_ctx_cnt <= 1 && endpoint.auth_key_size == 0)?;
+            check(matches!(endpoint.type_, b::FI_EP_UNSPEC | b::FI_EP_RDM), "ep_attr->type")?;
+            check(matches!(endpoint.protocol, b::FI_PROTO_UNSPEC | PROTOCOL), "ep_attr->protocol")?;
+            check(endpoint.max_msg_size <= MESSAGE_BYTES, "ep_attr->max_msg_size")?;
+            check(endpoint.msg_prefix_size == 0, "ep_attr->msg_prefix_size")?;
+            let most = crate::state::PAYLOAD_BYTES;
+            check(endpoint.max_order_raw_size <= most, "ep_attr->max_order_raw_size")?;
+            check(endpoint.max_order_war_size <= most, "ep_attr->max_order_war_size")?;
+            check(endpoint.max_order_waw_size <= most, "ep_attr->max_order_waw_size")?;
+            check(endpoint.tx_ctx_cnt <= 1, "ep_attr->tx_ctx_cnt")?;
+            check(endpoint.rx_ctx_cnt <= 1, "ep_attr->rx_ctx_cnt")?;
+            check(endpoint.auth_key_size == 0, "ep_attr->auth_key_size")?;
         }
         if let Some(domain) = given(hints.domain_attr) {
-            check(is_ours(domain.name))?;
-            check(!matches!(domain.control_progress, b::FI_PROGRESS_AUTO))?;
-            check(!matches!(domain.__bindgen_anon_1.data_progress, b::FI_PROGRESS_AUTO))?;
-            check(domain.mr_key_size <= size_of::<u64>() && domain.cq_data_size <= size_of::<u64>())?;
-            check(!beyond(domain.caps, WHERE) && domain.auth_key_size == 0)?;
-            let counts = [domain.cq_cnt, domain.ep_cnt, domain.tx_ctx_cnt, domain.rx_ctx_cnt];
-            check(counts.into_iter().all(|count| count <= MANY))?;
-            check(domain.max_ep_tx_ctx <= 1 && domain.max_ep_rx_ctx <= 1)?;
-            check(domain.max_ep_stx_ctx == 0 && domain.max_ep_srx_ctx == 0)?;
-            check(domain.mr_iov_limit <= 1)?;
+            let is_auto = |progress| matches!(progress, b::FI_PROGRESS_AUTO);
+            check(is_ours(domain.name), "domain_attr->name")?;
+            check(!is_auto(domain.control_progress), "domain_attr->control_progress (FI_PROGRESS_AUTO)")?;
+            check(
+                !is_auto(domain.__bindgen_anon_1.data_progress),
+                "domain_attr->data_progress (FI_PROGRESS_AUTO)",
+            )?;
+            check(domain.mr_key_size <= size_of::<u64>(), "domain_attr->mr_key_size")?;
+            check(domain.cq_data_size <= size_of::<u64>(), "domain_attr->cq_data_size")?;
+            check(!beyond(domain.caps, WHERE), "domain_attr->caps")?;
+            check(domain.auth_key_size == 0, "domain_attr->auth_key_size")?;
+            check(domain.cq_cnt <= MANY, "domain_attr->cq_cnt")?;
+            check(domain.ep_cnt <= MANY, "domain_attr->ep_cnt")?;
+            check(domain.tx_ctx_cnt <= MANY, "domain_attr->tx_ctx_cnt")?;
+            check(domain.rx_ctx_cnt <= MANY, "domain_attr->rx_ctx_cnt")?;
+            check(domain.max_ep_tx_ctx <= 1, "domain_attr->max_ep_tx_ctx")?;
+            check(domain.max_ep_rx_ctx <= 1, "domain_attr->max_ep_rx_ctx")?;
+            check(domain.max_ep_stx_ctx == 0, "domain_attr->max_ep_stx_ctx")?;
+            check(domain.max_ep_srx_ctx == 0, "domain_attr->max_ep_srx_ctx")?;
+            check(domain.mr_iov_limit <= 1, "domain_attr->mr_iov_limit")?;
         }
         if let Some(fabric) = given(hints.fabric_attr) {
-            check(is_ours(fabric.name))?;
+            check(is_ours(fabric.name), "fabric_attr->name")?;
         }
     }
     Ok(())
@@ -249,9 +269,14 @@ pub(crate) unsafe extern "C" fn getinfo(
     unsafe {
         let hints = given(hints);
         if let Some(hints) = hints
-            && let Err(error) = check_hints(hints, inject_bytes)
+            && let Err(field) = check_hints(hints, inject_bytes)
         {
-            return error.code();
+            log(|| {
+                format!(
+                    "nothing is offered to this host: its hint `{field}` asks for more than `fi_info -v -p carrousel` shows"
+                )
+            });
+            return Errno::NO_DATA.code();
         }
         match offer(asked, hints, inject_bytes) {
             Ok(offered) => {
@@ -370,5 +395,23 @@ unsafe fn offer(
         info.domain_attr = domain;
         info.fabric_attr = fabric;
         Ok(info)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_that_cannot_be_satisfied_is_named() {
+        // SAFETY: zeros are a value of both.
+        let (mut hints, mut domain): (b::fi_info, b::fi_domain_attr) = unsafe { std::mem::zeroed() };
+        domain.__bindgen_anon_1.data_progress = b::FI_PROGRESS_AUTO;
+        // SAFETY: it has no other structures, and then that one.
+        assert_eq!(unsafe { check_hints(&hints, 0) }, Ok(()));
+        hints.domain_attr = &raw mut domain;
+        // SAFETY: as above.
+        let checked = unsafe { check_hints(&hints, 0) };
+        assert_eq!(checked, Err("domain_attr->data_progress (FI_PROGRESS_AUTO)"));
     }
 }

@@ -16,6 +16,19 @@ pub(crate) fn tell(text: String) {
     }
 }
 
+/// Tells a user who wants libfabric's log.
+#[cold]
+pub(crate) fn log(text: impl FnOnce() -> String) {
+    if is_log_wanted(std::env::var("FI_LOG_LEVEL").ok().as_deref()) {
+        tell(text());
+    }
+}
+
+/// Whether a value of `FI_LOG_LEVEL` (fabric(7)) asks for what is not wrong, either.
+fn is_log_wanted(level: Option<&str>) -> bool {
+    level.is_some_and(|level| ["info", "debug"].iter().any(|wanted| level.eq_ignore_ascii_case(wanted)))
+}
+
 /// Tells the user why a peer is lost, if it is. Ranks are of one endpoint alone, so the peer has no name.
 #[cold]
 pub(crate) fn tell_loss(error: &Error) {
@@ -36,6 +49,12 @@ fn text(error: &Error) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_log_is_for_those_who_ask() {
+        let wanted = [Some("info"), Some("DEBUG"), Some("warn"), Some(""), None].map(is_log_wanted);
+        assert_eq!(wanted, [true, true, false, false, false]);
+    }
 
     #[test]
     fn why_a_peer_is_lost_is_told_and_nothing_else() {
