@@ -292,9 +292,19 @@ fn accept(
     match kind {
         PACKET => take(from, header(bytes)?, handler, out),
         CREDITS => {}
+        kind if kind & NUMBERED != 0 => return accept_numbered(from, kind & !NUMBERED, bytes, handler, out),
+        word => return hear(from, word, out),
+    }
+    Ok(())
+}
+
+/// Takes a word of a peer that is about to end.
+#[cold]
+#[inline(never)]
+fn hear(from: RankId, word: u16, out: &mut Out) -> Result<(), Loss> {
+    match word {
         LEAVES => out.leaves(from),
         GOODBYE => out.finished(from),
-        kind if kind & NUMBERED != 0 => return accept_numbered(from, kind & !NUMBERED, bytes, handler, out),
         other => return Err(Loss::Nonsense(format!("a frame of kind {other}"))),
     }
     Ok(())
