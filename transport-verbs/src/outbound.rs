@@ -170,12 +170,16 @@ impl Out {
         }
     }
 
-    /// Says words to all connected peers.
-    pub(crate) fn say(&mut self, words: impl Fn(&Peer) -> Vec<Waiting>) {
+    /// Says a word to all connected peers; by both rails, where there are two, if all that was sent has to be before it.
+    pub(crate) fn say(&mut self, word: u16, by_both: bool) {
         for rank in self.ranks() {
             let is_there = |peer: &&Peer| matches!(peer.state, PeerState::Made | PeerState::Up);
-            let words = self.peer(rank).filter(is_there).map_or_else(Vec::new, &words);
-            words.into_iter().for_each(|word| self.wait(rank, word));
+            let Some(peer) = self.peer(rank).filter(is_there) else { continue };
+            let by_both = by_both && peer.control.is_some();
+            self.wait(rank, Waiting::Word { word, control: false });
+            if by_both {
+                self.wait(rank, Waiting::Word { word, control: true });
+            }
         }
         self.flush();
     }

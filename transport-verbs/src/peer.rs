@@ -2,7 +2,7 @@
 
 use crate::attempts::Attempt;
 use crate::control::Control;
-use crate::frame::{self, CREDITS, GOODBYE, LEAVES, PACKET};
+use crate::frame::{self, CREDITS, PACKET};
 use crate::ibv::{Operation, Parts, Request, Sge};
 use crate::rail::Rail;
 use crate::shared::{Posted, Shared};
@@ -23,10 +23,9 @@ pub(crate) struct ZcopySend {
 pub(crate) enum Waiting {
     /// A packet, which takes a credit, and its data.
     Packet(Head, Vec<u8>),
-    /// Tells the peer that the application of this process receives no message any more.
-    Leaves,
-    /// Tells the peer that this process has sent all of its messages by a rail: the second one, if `control`, or the first.
-    Goodbye {
+    /// A frame of this kind and nothing else, by a rail: the second one, if `control`, or the first.
+    Word {
+        word: u16,
         control: bool,
     },
     Transfer(Transfer),
@@ -183,7 +182,7 @@ impl Peer {
 
     /// Whether an operation is posted, or waits, whose end has to be reported.
     pub(crate) fn owes(&self) -> bool {
-        let is_word = |one: &Waiting| matches!(one, Waiting::Leaves | Waiting::Goodbye { .. });
+        let is_word = |one: &Waiting| matches!(one, Waiting::Word { .. });
         self.rails().any(Rail::has_transfers) || !self.waiting.iter().all(is_word)
     }
 
@@ -314,9 +313,8 @@ impl Peer {
                     let went = self.send(shared, || head.direction(), [head.as_bytes(), &data])?;
                     (!went).then_some(Waiting::Packet(head, data))
                 }
-                Waiting::Leaves => (!self.say(shared, LEAVES, false)?).then_some(Waiting::Leaves),
-                Waiting::Goodbye { control } => {
-                    (!self.say(shared, GOODBYE, control)?).then_some(Waiting::Goodbye { control })
+                Waiting::Word { word, control } => {
+                    (!self.say(shared, word, control)?).then_some(Waiting::Word { word, control })
                 }
                 Waiting::Atomic(attempt) => match self.atomic(shared, attempt) {
                     Ok(went) => (!went).then_some(waiting),
@@ -403,7 +401,7 @@ impl Peer {
             match waiting {
                 Waiting::Transfer(transfer) => done.push_back(transfer.arrival()),
                 Waiting::Atomic(attempt) => done.push_back(attempt.fetched(0)),
-                Waiting::Packet(..) | Waiting::Leaves | Waiting::Goodbye { .. } => {}
+                Waiting::Packet(..) | Waiting::Word { .. } => {}
             }
         }
         std::mem::take(&mut self.untold)

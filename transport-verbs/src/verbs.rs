@@ -3,7 +3,6 @@
 use crate::frame::{self, CREDITS, GOODBYE, LEAVES, NUMBERED, PACKET};
 use crate::ibv::{BounceBuffers, Completion, Completions, Device, LinkLayer, ReceiveBuffers, Shape};
 use crate::outbound::Out;
-use crate::peer::Waiting;
 use crate::rail::SENDS;
 use crate::wireup::{Common, Wireup};
 use crate::{Access, Address, Loss, Registrations, Settings, VerbsError, ready};
@@ -194,18 +193,13 @@ impl Verbs {
 
     /// Says to all peers that the application of this process receives no message any more. Packets are taken as before.
     pub fn leave(&mut self) {
-        self.out.say(|_| vec![Waiting::Leaves]);
+        self.out.say(LEAVES, false);
     }
 
     /// Says to all peers that this process has sent all of its messages, and needs no more of theirs: that it ends is no
     /// loss. A barrier of all ranks comes before it.
     pub fn finish(&mut self) {
-        // By each rail: what was sent by it has come before.
-        let goodbye = |control| Waiting::Goodbye { control };
-        self.out.say(|peer| match peer.control {
-            Some(_) => vec![goodbye(false), goodbye(true)],
-            None => vec![goodbye(false)],
-        });
+        self.out.say(GOODBYE, true);
     }
 
     /// The peers that have not [finished](Verbs::finish), and have not acknowledged everything that was posted. The end of
