@@ -67,10 +67,6 @@ impl NetworkOut for Out {
         self.has_ended(peer);
     }
 
-    fn is_waiting(&self) -> bool {
-        self.is_waiting()
-    }
-
     fn receives(&self, peer: RankId) -> bool {
         self.receives(peer)
     }

@@ -66,9 +66,6 @@ pub trait NetworkOut: Outbound {
     /// The launcher says that a peer has ended: it is reported as lost.
     fn has_ended(&mut self, peer: RankId);
 
-    /// Whether an operation waits for room, for credits, or for a connection, and its peer may need it.
-    fn is_waiting(&self) -> bool;
-
     /// Whether the application of a peer may still receive messages: the peer is not lost, has not finished, and does not
     /// [leave](Network::leave). True before it is connected.
     fn receives(&self, peer: RankId) -> bool;

@@ -286,10 +286,6 @@ impl NetworkOut for AnyNetworkOut<'_> {
         each!(*self, ref mut out => out.has_ended(peer), never);
     }
 
-    fn is_waiting(&self) -> bool {
-        each!(*self, ref out => out.is_waiting(), never)
-    }
-
     fn receives(&self, peer: RankId) -> bool {
         each!(*self, ref out => out.receives(peer), never)
     }

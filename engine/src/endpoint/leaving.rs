@@ -42,6 +42,7 @@ impl Endpoint {
         self.end_trace(if result.is_ok() { TraceEnd::Finalized } else { TraceEnd::Left });
         Ok(result?)
     }
+
     /// Tells the peers of an [open](Endpoint::open) endpoint that its caller receives no message any more. Those that leave,
     /// too, need not wait until theirs are received.
     pub fn leave(&mut self) {
