@@ -35,6 +35,14 @@ pub(crate) fn with_parent() -> (crate::host::Opened, End, End, u64) {
     (domain, one, two, parent)
 }
 
+/// As [`with_parent`], when the parent has been told who this is.
+fn greeted() -> (Opened, End, End, u64) {
+    let (domain, one, two, parent) = with_parent();
+    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
+    assert_eq!(one.wait(&[]).context, 1);
+    (domain, one, two, parent)
+}
+
 /// Two endpoints, of which the first has heard hello of a process that runs this test; that process, and its position in
 /// the vector.
 fn heard(test: &str) -> (Opened, [End; 2], Child, u64) {
@@ -87,9 +95,7 @@ fn a_stranger_is_answered_by_the_address_that_it_sends() {
 #[test]
 #[ignore = "another test runs it in a process of its own"]
 fn a_child_that_closes() {
-    let (domain, one, two, parent) = with_parent();
-    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
-    assert_eq!(one.wait(&[]).context, 1);
+    let (domain, one, two, _) = greeted();
     // Until the parent, which never sends to this one, has looked for messages.
     std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
     domain.close([one, two]);
@@ -126,9 +132,7 @@ fn inject(count: u64, from: End, to: u64) {
 #[test]
 #[ignore = "another test runs it in a process of its own"]
 fn a_child_that_injects_and_closes() {
-    let (domain, one, two, parent) = with_parent();
-    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
-    assert_eq!(one.wait(&[]).context, 1);
+    let (domain, one, two, parent) = greeted();
     inject(INJECTS, one, parent);
     domain.close([one, two]);
 }
@@ -152,9 +156,7 @@ fn what_was_injected_arrives_although_its_sender_closes() {
 #[test]
 #[ignore = "another test runs it in a process of its own"]
 fn a_child_that_closes_before_its_send_ends() {
-    let (domain, one, two, parent) = with_parent();
-    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
-    assert_eq!(one.wait(&[]).context, 1);
+    let (domain, one, two, parent) = greeted();
     let bytes = vec![7; LARGE];
     assert_eq!(one.tsend(&bytes, parent, ANSWER, 2), 0);
     domain.close([one, two]);
@@ -178,9 +180,7 @@ fn what_is_being_sent_arrives_although_its_sender_closes() {
 #[test]
 #[ignore = "another test runs it in a process of its own"]
 fn a_child_that_injects_more_than_fits_and_closes() {
-    let (domain, one, two, parent) = with_parent();
-    assert_eq!(one.tsend(&one.name(), parent, HELLO, 1), 0);
-    assert_eq!(one.wait(&[]).context, 1);
+    let (domain, one, two, parent) = greeted();
     inject(KEPT, one, parent);
     domain.close([one, two]);
 }
