@@ -24,7 +24,7 @@ pub(crate) fn log(text: impl FnOnce() -> String) {
     }
 }
 
-/// Whether a value of `FI_LOG_LEVEL` (fabric(7)) asks for what is not wrong, either.
+/// Whether this value of `FI_LOG_LEVEL` (fabric(7)) asks for more than warnings.
 fn is_log_wanted(level: Option<&str>) -> bool {
     level.is_some_and(|level| ["info", "debug"].iter().any(|wanted| level.eq_ignore_ascii_case(wanted)))
 }
