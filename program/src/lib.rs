@@ -50,4 +50,4 @@ pub use envelope::received;
 pub use names::Ordinal;
 pub use operation::{Buffer, Collective, Operation, Part, Receive, Send};
 pub use program::{Program, ProgramError, Statement, check_no_windows, programs};
-pub use windows::{Access, OwnAccess, Synchronization, WindowLayout, staging, windows};
+pub use windows::{Access, AccumulateKeys, OwnAccess, Synchronization, WindowLayout, staging, windows};

@@ -167,15 +167,34 @@ pub struct WindowLayout {
     pub flags: Flags,
     /// How large accumulates reach their target.
     pub staging: Staging,
+    /// What an MPI may assume of its accumulates.
+    pub accumulates: AccumulateKeys,
+}
+
+/// The info keys of a window that speak of accumulates (MPI-4.1, 12.2.1). This library keeps their order and is atomic for
+/// all of them, whatever the keys say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct AccumulateKeys {
+    /// `accumulate_ops` is `same_op`: accumulates of the same bytes use one operation, and none is `no_op`.
+    pub same_op: bool,
+    /// `accumulate_ordering` is `none`: those of one origin may take effect in any order.
+    pub unordered: bool,
 }
 
 /// The windows of a scenario, by [`WindowId`].
 pub fn windows(scenario: &Scenario) -> Vec<WindowLayout> {
     let staging = staging(&scenario.options);
     let layout = |(at, window): (usize, &carrousel_scenario::Window)| {
-        let mut flags = Flags::default();
-        for option in &scenario.options {
-            if option.window == Some(WindowId(at as u32)) && option.value == OptionValue::OnOff(true) {
+        let (mut flags, mut accumulates) = (Flags::default(), AccumulateKeys::default());
+        for option in scenario.options.iter().filter(|option| option.window == Some(WindowId(at as u32))) {
+            if let OptionValue::Word(word) = &option.value {
+                match &*option.name {
+                    "accumulate_ops" => accumulates.same_op = word == "same_op",
+                    "accumulate_ordering" => accumulates.unordered = word == "none",
+                    _ => {}
+                }
+            }
+            if option.value == OptionValue::OnOff(true) {
                 match &*option.name {
                     "access_after_access" => flags.access_after_access = true,
                     "access_after_exposure" => flags.access_after_exposure = true,
@@ -185,7 +204,7 @@ pub fn windows(scenario: &Scenario) -> Vec<WindowLayout> {
                 }
             }
         }
-        WindowLayout { len: window.size, flags, staging }
+        WindowLayout { len: window.size, flags, staging, accumulates }
     };
     scenario.windows.iter().enumerate().map(layout).collect()
 }

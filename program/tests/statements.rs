@@ -2,9 +2,9 @@
 
 use carrousel_program::epoch::{AccumulateOp, Blocks, Flags, Staging};
 use carrousel_program::{
-    Access, Action, Aspects, Buffer, BufferId, Call, Kind, Memory, OwnAccess, Part, Program, ProgramError,
-    RankId, Received, RequestId, Source, WindowId, WindowLayout, aspects, check_no_windows, mpi, programs,
-    windows,
+    Access, AccumulateKeys, Action, Aspects, Buffer, BufferId, Call, Kind, Memory, OwnAccess, Part, Program,
+    ProgramError, RankId, Received, RequestId, Source, WindowId, WindowLayout, aspects, check_no_windows,
+    mpi, programs, windows,
 };
 use carrousel_rank::{Collective, Communicator, Pattern, Receive, Send};
 use carrousel_scenario::verb::{Holds, Verb};
@@ -398,8 +398,11 @@ fn a_window_has_the_flags_that_are_set() {
     let scenario = load("test.scn", text.as_bytes()).expect("it is right");
     let flags = Flags { access_after_exposure: true, ..Flags::default() };
     let staging = Staging::default();
-    let expected =
-        [WindowLayout { len: 8, flags: Flags::default(), staging }, WindowLayout { len: 64, flags, staging }];
+    let expected = {
+        let layout =
+            |len, flags| WindowLayout { len, flags, staging, accumulates: AccumulateKeys::default() };
+        [layout(8, Flags::default()), layout(64, flags)]
+    };
     assert_eq!(windows(&scenario), expected);
 }
 

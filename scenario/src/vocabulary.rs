@@ -66,7 +66,7 @@ impl Vocabulary {
 }
 
 /// The options that every engine has: the four of its message protocol, the two of large accumulates, that of the order of
-/// transfers within an epoch, and the four reorder flags of a window.
+/// transfers within an epoch, the four reorder flags of a window, and MPI's two info keys of its accumulates.
 impl Default for Vocabulary {
     fn default() -> Self {
         let flag = |name| OptionSpec::new(name, OptionKind::OnOff);
@@ -85,6 +85,8 @@ impl Default for Vocabulary {
                 flag("access_after_exposure"),
                 flag("exposure_after_exposure"),
                 flag("exposure_after_access"),
+                OptionSpec::choice("accumulate_ops", &["same_op_no_op", "same_op"]),
+                OptionSpec::choice("accumulate_ordering", &["ordered", "none"]),
             ],
         }
     }

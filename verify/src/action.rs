@@ -2,6 +2,7 @@
 
 use crate::network::Channel;
 use crate::program::Ordinal;
+use crate::weakest::LockStep;
 
 /// What can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +23,8 @@ pub enum Action {
         /// How many older ones.
         place: usize,
     },
+    /// A host gives the lock of its memory away, or has it back (weakest MPI).
+    Lock(LockStep),
     /// A rank announces a receive.
     Announce {
         /// Which rank.
@@ -37,6 +40,7 @@ impl Action {
         match self {
             Self::Step { rank, .. } | Self::Announce { rank, .. } => rank,
             Self::Land(channel) | Self::Overtake { channel, .. } => channel.at,
+            Self::Lock(step) => step.origin,
         }
     }
 }

@@ -7,11 +7,13 @@
 //! is between which calls, and which exposure an access belongs to, as both are counted. Only `nocheck` depends on the order
 //! of events: a reduced search has to tell apart the orders of the steps that it speaks of, which make no other difference.
 
+use crate::admission::Refused;
 use crate::open_epochs::EpochForm;
 use crate::program::{Access, Act, Job, Program, Synchronization};
 use crate::state::State;
 use crate::unchecked_locks::UncheckedLocks;
 use crate::violation::{BrokenAssertion, Location};
+use crate::weakest::WindowPlan;
 use carrousel_rank::Protocol;
 use carrousel_rank::epoch::Call;
 use carrousel_scenario::Assertion;
@@ -22,6 +24,8 @@ use std::collections::BTreeMap;
 pub(crate) struct AssertionFacts {
     /// By rank and step: what is not so there, however the ranks take turns.
     broken: Vec<BTreeMap<u16, BrokenAssertion>>,
+    /// By rank and step of a fence: fences of other ranks that do not say the same. It shows at the second of both.
+    differ: Vec<BTreeMap<u16, Vec<(Location, BrokenAssertion)>>>,
     /// By rank and step of a `start` that says `nocheck`: the posts that have to be over.
     awaited: Vec<BTreeMap<u16, Vec<Location>>>,
     /// By rank and step of one of these posts: the starts that it has to be over for.
@@ -63,7 +67,7 @@ impl Side {
 
 impl AssertionFacts {
     /// Of a job; empty if it asserts nothing.
-    pub(crate) fn new(job: &Job) -> Self {
+    pub(crate) fn new(job: &Job, refused: &[Refused]) -> Self {
         let asserts =
             |program: &Program| program.synchronizations.iter().any(|call| !call.asserts().is_empty());
         if !job.ranks.iter().any(|program| asserts(program)) {
@@ -72,6 +76,7 @@ impl AssertionFacts {
         let ranks = job.ranks.len();
         let mut facts = Self {
             broken: vec![BTreeMap::new(); ranks],
+            differ: vec![BTreeMap::new(); ranks],
             awaited: vec![BTreeMap::new(); ranks],
             awaiting: vec![BTreeMap::new(); ranks],
             locks: UncheckedLocks::default(),
@@ -82,7 +87,7 @@ impl AssertionFacts {
         let (accesses, exposures) = sides(job);
         facts.compare_groups(job, &accesses, &exposures);
         facts.find_puts(job, &accesses, &exposures);
-        facts.compare_fences(job);
+        facts.compare_fences(job, refused);
         facts.locks = UncheckedLocks::new(job);
         facts
     }
@@ -93,12 +98,21 @@ impl AssertionFacts {
         job: &Job,
         state: &State<P>,
         me: u16,
+        plan: &WindowPlan,
     ) -> Option<BrokenAssertion> {
         let step = state.procs[usize::from(me)].pc;
         let broken = self.broken.get(usize::from(me)).and_then(|broken| broken.get(&step).copied());
         broken
+            .or_else(|| self.differs(state, me, step))
             .or_else(|| self.not_posted(state, me, step))
-            .or_else(|| self.locks.contended(job, state, me, step))
+            .or_else(|| self.locks.contended(job, state, (me, step), plan))
+    }
+
+    /// A fence does not say what one that was called before it says.
+    fn differs<P: Protocol>(&self, state: &State<P>, me: u16, step: u16) -> Option<BrokenAssertion> {
+        let others = self.differ.get(usize::from(me))?.get(&step)?;
+        let is_made = |at: &Location| state.procs[usize::from(at.rank)].pc > at.step;
+        others.iter().find(|(other, _)| is_made(other)).map(|(_, broken)| *broken)
     }
 
     /// An access epoch begins before one of its exposures, and says that it does not.
@@ -117,6 +131,11 @@ impl AssertionFacts {
                 .is_some_and(|others| others.iter().any(|at| state.procs[usize::from(at.rank)].pc <= at.step))
         };
         is_ahead(&self.awaited) || is_ahead(&self.awaiting) || self.locks.may_be_met(job, state, me)
+    }
+
+    /// Whether something that is asserted depends on the order of events.
+    pub(crate) fn depend_on_events(&self) -> bool {
+        self.awaited.iter().any(|steps| !steps.is_empty()) || !self.locks.is_empty()
     }
 
     /// Whether it matters for how long a lock is not given back.
@@ -180,12 +199,16 @@ impl AssertionFacts {
     }
 
     /// What one rank says of a fence, all say.
-    fn compare_fences(&mut self, job: &Job) {
+    fn compare_fences(&mut self, job: &Job, refused: &[Refused]) {
         // By window and number of the fence: the first rank's.
         let mut first: BTreeMap<(u16, usize), (Location, &Synchronization)> = BTreeMap::new();
         for (rank, program) in (0..).zip(&job.ranks) {
             let mut number: BTreeMap<u16, usize> = BTreeMap::new();
-            for (step, call) in program.calls().filter(|(_, call)| matches!(call.call(), Call::Fence)) {
+            // Behind a call that its epochs do not admit, a rank makes none.
+            let end = refused.get(usize::from(rank)).and_then(|refused| refused.keys().next()).copied();
+            let is_made = |step: u16| end.is_none_or(|end| step < end);
+            let fences = program.calls().filter(|(_, call)| matches!(call.call(), Call::Fence));
+            for (step, call) in fences.filter(|(step, _)| is_made(*step)) {
                 let at = number.entry(call.window).or_default();
                 let (other, its) =
                     *first.entry((call.window, *at)).or_insert((Location { rank, step }, call));
@@ -193,8 +216,14 @@ impl AssertionFacts {
                 for assertion in [Assertion::NoPrecede, Assertion::NoSucceed] {
                     let is_mine = says(call, assertion);
                     if is_mine != says(its, assertion) {
-                        let broken = BrokenAssertion::SaidByOne { assertion, other, is_mine };
-                        self.broken[usize::from(rank)].entry(step).or_insert(broken);
+                        let sides = [
+                            ((rank, step), other, is_mine),
+                            ((other.rank, other.step), Location { rank, step }, !is_mine),
+                        ];
+                        for ((rank, step), other, is_mine) in sides {
+                            let broken = BrokenAssertion::SaidByOne { assertion, other, is_mine };
+                            self.differ[usize::from(rank)].entry(step).or_default().push((other, broken));
+                        }
                     }
                 }
             }

@@ -1,6 +1,8 @@
 //! Facts about a job that hold in every execution: which ends of which flows a rank may still use.
 
-use crate::program::{Act, Atomicity, Job, Later, Ordinal, Program, Sought, Start};
+use crate::model::Settings;
+use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
+use crate::weakest::WindowPlan;
 use crate::window_facts::WindowFacts;
 use carrousel_rank::{
     ANNOUNCED_FROM, Call, Communicator, Context, Rank, RankId, Source, Speculation, Transfer, cost, mpi,
@@ -17,6 +19,8 @@ pub(crate) struct Facts {
     may_exceed_window: bool,
     /// Of its windows.
     pub(crate) windows: WindowFacts,
+    /// The same under the weakest MPI; empty otherwise.
+    pub(crate) plan: WindowPlan,
     /// Ranks that may send a message without data to a receiver that is known only at run time.
     empty_to_any: Vec<u16>,
 }
@@ -97,7 +101,7 @@ pub(crate) struct RankFacts {
 
 impl Facts {
     /// The facts about a job under protocol `P`.
-    pub(crate) fn new<P: Protocol>(job: &Job, atomicity: Atomicity) -> Self {
+    pub(crate) fn new<P: Protocol>(job: &Job, settings: Settings) -> Self {
         let notice = P::notice();
         // Under the other rules a receive acknowledges the RTS that it takes.
         let acknowledges = notice != Notice::FinBehindWrite;
@@ -123,8 +127,10 @@ impl Facts {
         let empty_to_any = empty_to.remove(&None).unwrap_or_default();
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
-        let (windows, release) = (WindowFacts::new(job, atomicity), P::release());
-        Self { ranks, writes_end_silently, release, may_exceed_window, windows, empty_to_any }
+        let (windows, release) = (WindowFacts::new(job), P::release());
+        let plan =
+            if settings.portable { WindowPlan::new(job, settings.without) } else { WindowPlan::default() };
+        Self { ranks, writes_end_silently, release, may_exceed_window, windows, plan, empty_to_any }
     }
 
     /// Whether the completion of a write concerns its request only: the notice travels behind the data, and the flow

@@ -1,32 +1,27 @@
 //! The beginning of a job: before the first step of any rank.
 
-use crate::hints;
 use crate::model::Model;
 use crate::network::Network;
 use crate::oracle::check_end;
 use crate::state::{Hashed, Proc, State};
-use carrousel_rank::epoch::{Flags, Neighbours, WindowSetup};
+use crate::weakest::Weakest;
+use carrousel_program::WindowLayout;
+use carrousel_rank::epoch::{Neighbours, WindowSetup};
 use carrousel_rank::{Job as RankJob, Protocol, Rank, RankId};
 use smallvec::SmallVec;
 
-/// The states in which a job begins: one for each way in which an MPI may take the flags of its windows.
-pub(crate) fn states<P: Protocol>(model: &Model<P>, job: u32) -> Vec<State<P>> {
-    let windows = &model.jobs()[job as usize].windows;
-    let flags: Vec<Flags> = windows.iter().map(|window| window.flags).collect();
-    let taken = if model.is_portable() { hints::taken(&flags) } else { vec![flags] };
-    taken.iter().map(|flags| state(model, job, flags)).collect()
-}
-
-/// The state in which a job begins if its windows have these flags.
-fn state<P: Protocol>(model: &Model<P>, job: u32, flags: &[Flags]) -> State<P> {
+/// The state in which a job begins.
+pub(crate) fn state<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
     let programs = &model.jobs()[job as usize];
+    // Under the weakest MPI nothing of a library runs for windows.
+    let windows = if model.is_portable() { &[][..] } else { &programs.windows[..] };
     let ranks = RankJob { ranks: programs.ranks.len() as u32 };
     let procs = (0..ranks.ranks)
         .map(|me| {
             let mut rank = Rank::new(RankId(me), &ranks, &programs.options);
-            for (flags, layout) in flags.iter().zip(&programs.windows) {
+            for WindowLayout { flags, staging, .. } in windows.iter().copied() {
                 let neighbours = neighbours(&programs.nodes, me);
-                rank.create_window(WindowSetup { flags: *flags, staging: layout.staging, neighbours });
+                rank.create_window(WindowSetup { flags, staging, neighbours });
             }
             Hashed::new(Proc {
                 pc: 0,
@@ -37,13 +32,18 @@ fn state<P: Protocol>(model: &Model<P>, job: u32, flags: &[Flags]) -> State<P> {
                 kept: SmallVec::new(),
                 epochs: SmallVec::new(),
                 accesses: SmallVec::new(),
-                left: SmallVec::new(),
                 received: SmallVec::new(),
             })
         })
         .collect();
-    let mut state =
-        State { job, procs, network: Network::default(), begun: Vec::new(), violations: SmallVec::new() };
+    let mut state = State {
+        job,
+        procs,
+        network: Network::default(),
+        begun: Vec::new(),
+        weakest: Weakest::default(),
+        violations: SmallVec::new(),
+    };
     check_end(model, &mut state);
     state
 }

@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 pub mod action;
+mod admission;
 mod applicable;
 mod assertions;
 pub mod atomics;
@@ -44,7 +45,6 @@ pub mod explore;
 mod explorer;
 mod facts;
 mod grants;
-mod hints;
 mod initial;
 mod later;
 mod limits;
@@ -76,6 +76,7 @@ mod step;
 pub mod suite;
 mod unchecked_locks;
 pub mod violation;
+pub mod weakest;
 mod window_facts;
 mod windows;
 

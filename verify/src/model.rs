@@ -7,13 +7,15 @@ pub(crate) use transitions::properties;
 
 use crate::action::{Action, Choice};
 use crate::facts::Facts;
-use crate::grants;
+use crate::grants::lacks_own_lock;
 use crate::later::{self, later_of, sought};
 use crate::network::Message;
-use crate::program::{Act, Atomicity, Job, Ordinal, Program, Start, Synchronization};
+use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Proc, State};
-use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, epoch, mpi};
+use crate::weakest::Order;
+use crate::weakest::calls::lock_actions;
+use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -29,17 +31,13 @@ pub struct Settings {
     /// Connections keep order, as real ones do. Rule R1 says that the protocols need it; its ablation switches it
     /// off.
     pub ordered: bool,
-}
-
-impl Settings {
-    pub(crate) fn atomicity(self) -> Atomicity {
-        if self.portable { Atomicity::OfOneKind } else { Atomicity::OfAllKinds }
-    }
+    /// An order of the weakest MPI that is switched off: its ablation.
+    pub without: Option<Order>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { reduce: true, portable: false, ordered: true }
+        Self { reduce: true, portable: false, ordered: true, without: None }
     }
 }
 
@@ -59,8 +57,11 @@ pub struct Model<P: Protocol> {
 impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
-        let facts: Arc<[Facts]> = jobs.iter().map(|job| Facts::new::<P>(job, settings.atomicity())).collect();
-        let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window() || facts.claims();
+        let facts: Arc<[Facts]> = jobs.iter().map(|job| Facts::new::<P>(job, settings)).collect();
+        let irreducible = |facts: &Facts| {
+            let depends = !facts.plan.is_empty() && facts.windows.assertions.depend_on_events();
+            facts.reads_race() || facts.may_exceed_window() || facts.claims() || facts.plan.defers || depends
+        };
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
         let shared = Arc::new(SearchStatus::new(&jobs));
         let initial = Arc::default();
@@ -132,10 +133,6 @@ impl<P: Protocol> Model<P> {
         self.settings.portable
     }
 
-    pub(crate) fn atomicity(&self) -> Atomicity {
-        self.settings.atomicity()
-    }
-
     pub(crate) fn is_finished(&self, state: &State<P>, rank: u16) -> bool {
         self.next_act(state, rank).is_none()
     }
@@ -160,8 +157,11 @@ impl<P: Protocol> Model<P> {
                 }
                 _ => false,
             },
+            Act::AwaitGrants(opening) if self.settings.portable => {
+                self.facts(state.job).plan.may_return_from(state, rank, *opening)
+            }
             Act::AwaitGrants(opening) => {
-                !program.synchronization(*opening).is_some_and(|it| grants::lacks_own_lock(proc, it))
+                !program.synchronization(*opening).is_some_and(|it| lacks_own_lock(proc, it))
             }
             act => later_of(program, act).is_none() || later::fault(program, proc).is_none(),
         }
@@ -176,11 +176,13 @@ impl<P: Protocol> Model<P> {
 
     /// Whether MPI lets a rank leave what the library waits in, whatever the schedule: a collective that it has entered as
     /// soon as all members whose data it needs have entered, and a barrier when all members have (MPI-4.1, 6.1 and 6.14);
-    /// the close of an access epoch as soon as its own buffers are free.
+    /// what windows wait for, as [`weakest`](crate::weakest) says.
     fn may_leave(&self, state: &State<P>, rank: u16, request: Ordinal, start: Start) -> bool {
         let (kind, communicator, root, len) = match start {
             Start::Collective { kind, communicator, root, len } => (kind, communicator, root, len),
-            Start::Synchronize(_) | Start::Access(_) => return self.may_leave_epoch(state, rank, request),
+            Start::Synchronize(_) | Start::Access(_) => {
+                return self.facts(state.job).plan.may_end(state, rank, request);
+            }
             _ => return false,
         };
         let facts = self.facts(state.job);
@@ -188,7 +190,8 @@ impl<P: Protocol> Model<P> {
         let is_there =
             |other: u16| facts.rank(other).entered(communicator, state.procs[usize::from(other)].pc) > number;
         let root = self.program(state.job, rank).rank_in(communicator, root);
-        let all_are = || !self.is_alone_in(state, rank, request);
+        let keeps = self.settings.without != Some(Order::CollectivesWait);
+        let all_are = || !keeps || !self.is_alone_in(state, rank, request);
         match kind {
             Kind::Barrier => all_are(),
             _ if len == 0 => true,
@@ -196,28 +199,6 @@ impl<P: Protocol> Model<P> {
             Kind::Reduce | Kind::Gather => rank != root || all_are(),
             Kind::AllReduce | Kind::AllGather | Kind::AllToAll => all_are(),
         }
-    }
-
-    /// Whether MPI lets the close of an access epoch, or the wait for an access, return before the library does: `complete` completes accesses at the
-    /// origin only (MPI-4.1, 12.5.2). What was fetched is there then; what was written may have been buffered, and may be
-    /// on its way long afterwards, even before its target has posted.
-    ///
-    /// No other close may. An `unlock` completes accesses at their targets, too (12.5.3). A `fence` that ends an epoch waits
-    /// for all ranks, since a rank learns only by their fences that it is not accessed any more. A fence that is known to end
-    /// no epoch, because programs assert it or it is the window's first one, may return at once (12.5.1). What a rank has
-    /// written by then may be on its way to a target whose fence has not returned, but nothing can tell: whatever the
-    /// target's memory is accessed by afterwards belongs to its next epoch, and is ordered behind it.
-    fn may_leave_epoch(&self, state: &State<P>, rank: u16, close: Ordinal) -> bool {
-        let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
-        let may_return =
-            |it: &Synchronization| matches!(it.call(), epoch::Call::Complete) || it.ends_no_epoch();
-        let is_access = matches!(program.starts[usize::from(close)], Start::Access(_));
-        let mut its = proc.accesses.iter().filter(|access| access.covered_by.contains(&close));
-        (is_access || program.synchronization(close).is_some_and(may_return))
-            && its.all(|open| {
-                let access = program.accesses[usize::from(open.access)];
-                open.is_fetched || !access.transfer.kind.reads()
-            })
     }
 
     /// Whether the next step of a rank returns from a wait that the weakest MPI need not let return: for a message
@@ -228,13 +209,11 @@ impl<P: Protocol> Model<P> {
         if !self.settings.portable {
             return false;
         }
-        let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
+        let proc = &state.procs[usize::from(rank)];
         let requests = match self.next_act(state, rank) {
             Some(Act::Wait(requests)) => requests,
             Some(Act::AwaitGrants(opening)) => {
-                let ranks = state.procs.len() as u16;
-                let opening = program.synchronization(*opening);
-                return opening.is_some_and(|it| grants::missing(proc, it, ranks).next().is_some());
+                return !self.facts(state.job).plan.must_return_from(state, rank, *opening);
             }
             _ => return false,
         };
@@ -244,7 +223,9 @@ impl<P: Protocol> Model<P> {
                 Start::Send { to, .. } => proc.is_open(*request) && state.is_unmatched(message, to as u16),
                 // It may wait until all members have entered it (MPI-4.1, 6.14).
                 Start::Collective { .. } => proc.is_open(*request) && self.is_alone_in(state, rank, *request),
-                Start::Synchronize(_) | Start::Access(_) => !proc.is_over(*request),
+                Start::Synchronize(_) | Start::Access(_) => {
+                    proc.is_open(*request) && !self.facts(state.job).plan.must_end(state, rank, *request)
+                }
                 Start::Receive { .. } | Start::Later(_) => false,
             }
         })
@@ -372,6 +353,7 @@ impl<P: Protocol> Model<P> {
         }
         let free = state.network.heads().filter(|(channel, item)| state.network.is_free(*channel, item));
         actions.extend(free.map(|(channel, _)| Action::Land(*channel)));
+        lock_actions(self, state, actions);
         if !self.settings.ordered {
             for channel in state.network.channels() {
                 let route_of = |place: usize| Action::Overtake { channel: channel[0].0, place };

@@ -78,8 +78,6 @@ pub struct OpenAccess {
     pub form: EpochForm,
     /// Whether that is closed.
     pub is_closed: bool,
-    /// Its data is here, if it fetches some. Followed under the weakest MPI only, where nothing else is waited for.
-    pub is_fetched: bool,
     /// The requests of closes and flushes that complete it.
     pub covered_by: SmallVec<[Ordinal; 1]>,
 }

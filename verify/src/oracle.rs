@@ -25,7 +25,7 @@ pub(crate) fn check_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
         return;
     }
     let goes_on = |me: usize| model.can_step(state, me as u16) && !model.need_not_return(state, me as u16);
-    if (0..state.procs.len()).any(goes_on) {
+    if (0..state.procs.len()).any(goes_on) || model.facts(state.job).plan.owes_lock(state) {
         return;
     }
     if let Some(kind) = model.facts(state.job).windows.groups_differ {

@@ -182,35 +182,17 @@ pub struct Access {
     pub request: Option<Ordinal>,
 }
 
-/// Which operations are atomic towards each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Atomicity {
-    /// All atomics, as this library has it.
-    OfAllKinds,
-    /// Those of one kind with one operation, or none (`no_op`), as the weakest MPI has it: concurrent accumulates of the
-    /// same bytes use the same operation unless a window says otherwise (MPI-4.1, 12.2.1, `accumulate_ops`).
-    OfOneKind,
-}
-
-impl Atomicity {
-    fn is_of(self, one: &Access, other: &Access) -> bool {
-        let (this, that) = (one.transfer.kind, other.transfer.kind);
-        let is_no_op = |of: &Access| of.combine == AccumulateOp::NoOp;
-        let is_same_op = || one.combine == other.combine || is_no_op(one) || is_no_op(other);
-        is_atomic(this) && is_atomic(that) && (self == Self::OfAllKinds || this == that && is_same_op())
-    }
-}
-
 impl Access {
-    /// Whether both can access a common byte of the same rank's memory, and one of them changes it, and not atomically
-    /// towards the other.
-    pub fn conflicts_with(&self, other: &Self, atomicity: Atomicity) -> bool {
+    /// Whether both access a common byte of the same rank's memory, and one of them changes it.
+    pub fn meets(&self, other: &Self) -> bool {
         let (this, that) = (self.transfer, other.transfer);
         let is_same = self.window == other.window && this.target == that.target;
-        is_same
-            && (self.writes() || other.writes())
-            && !atomicity.is_of(self, other)
-            && this.place.overlap(that.place)
+        is_same && (self.writes() || other.writes()) && this.place.overlap(that.place)
+    }
+
+    /// The same, unless both are atomic: in this library, all atomics are so towards each other.
+    pub fn conflicts_with(&self, other: &Self) -> bool {
+        self.meets(other) && !(is_atomic(self.transfer.kind) && is_atomic(other.transfer.kind))
     }
 
     /// The same, with an access of the program to the memory of its own rank.

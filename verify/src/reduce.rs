@@ -43,6 +43,7 @@
 //! the rank enters behind it.
 
 mod closure;
+mod weakest;
 
 use crate::action::Action;
 use crate::facts::Facts;
@@ -52,6 +53,7 @@ use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Act, Ordinal, Start};
 use crate::search::ViolationSite;
 use crate::state::State;
+use crate::weakest::calls::is_of_window;
 use carrousel_rank::epoch::{Call, Packet};
 use carrousel_rank::{Protocol, Source};
 use std::cell::Cell;
@@ -73,6 +75,8 @@ enum Node {
     ReceiveEnds(u16),
     /// Arrivals of packets of collectives.
     Collective(u16),
+    /// The lock of a window at a host is given away, or back (weakest MPI).
+    Locks(u16, u16),
     /// No actions of its own: stands for those that must come before the first rank posts a receive from the second.
     Post(u16, u16),
     /// No actions of its own: stands for those that must come before the first rank sends to the second.
@@ -96,7 +100,7 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     if view.lone_action(actions) {
         return;
     }
-    if view.facts.windows.are_used {
+    if view.facts.windows.are_used && !model.is_portable() {
         // What conflicts with actions on windows is not followed any further.
         model.all_actions(state, actions);
         return;
@@ -105,14 +109,23 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     // Flows that have begun come first: a flow at rest has one state, a flow under way has as many as it has stages,
     // and those of several flows multiply.
     let mut seeds: Vec<Node> = state.network.heads().map(|(channel, _)| view.end_of(*channel)).collect();
-    let (waits, steps): (Vec<u16>, Vec<u16>) = (0..state.procs.len() as u16)
+    let (last, steps): (Vec<u16>, Vec<u16>) = (0..state.procs.len() as u16)
         .filter(|rank| model.can_step(state, *rank))
-        .partition(|rank| model.need_not_return(state, *rank));
+        .partition(|rank| view.is_refused(*rank));
+    let (waits, steps): (Vec<u16>, Vec<u16>) =
+        steps.into_iter().partition(|rank| model.need_not_return(state, *rank));
     seeds.extend(steps.into_iter().map(Node::Step));
+    let [locks, other_locks] = view.lock_seeds();
+    seeds.extend(locks);
     if seeds.is_empty() {
         // Only steps that count on buffers are possible. That the execution may end here has been checked; if it goes
         // on, each of these steps alone is a persistent set.
         seeds.extend(waits.into_iter().map(Node::Step));
+        seeds.extend(other_locks);
+    }
+    if seeds.is_empty() {
+        // Whatever else happens has to happen before a step that ends the execution.
+        seeds.extend(last.into_iter().map(Node::Step));
     }
     seeds.dedup();
     // Of two ranks, each can only wait for the other: both views lead to the same sets.
@@ -221,6 +234,11 @@ impl<P: Protocol> View<'_, P> {
         last.is_some_and(|last| self.pc(rank) <= last)
     }
 
+    /// Whether the next step of a rank ends the execution: whatever else happens has to happen before.
+    fn is_refused(&self, rank: u16) -> bool {
+        self.facts.windows.is_refused(rank, self.pc(rank))
+    }
+
     fn will_test(&self, rank: u16) -> bool {
         self.is_before(rank, self.facts.rank(rank).last_test)
     }
@@ -267,12 +285,14 @@ impl<P: Protocol> View<'_, P> {
     /// taken here, so that a state where no other action is left is explored as a possible end.
     fn lone_action(&self, actions: &mut Vec<Action>) -> bool {
         let job = &self.model.jobs()[self.state.job as usize];
-        if self.facts.windows.assertions.depend_on_locks(job, self.state) {
+        if !self.model.is_portable() && self.facts.windows.assertions.depend_on_locks(job, self.state) {
             return false;
         }
         for rank in 0..self.ranks() {
             if self.model.can_step(self.state, rank)
                 && self.conflict_of_step(rank).is_none()
+                && !self.is_in_conflict(rank)
+                && !self.is_refused(rank)
                 && !self.model.need_not_return(self.state, rank)
             {
                 self.model.steps(self.state, rank, actions);
@@ -300,6 +320,8 @@ impl<P: Protocol> View<'_, P> {
                     sought(program, proc, *what).is_some_and(|pattern| pattern.source == Source::Any);
                 is_wild.then_some(Node::ReceiveEnds(rank))
             }
+            Act::TouchWindow(_) if self.model.is_portable() => None,
+            Act::Test(request) if self.model.is_portable() && is_of_window(program, *request) => None,
             Act::TouchWindow(_) => {
                 self.facts.windows.may_race_at(self.state, rank, self.pc(rank)).then_some(Node::Step(rank))
             }
@@ -321,6 +343,7 @@ impl<P: Protocol> View<'_, P> {
                 &self.state.procs[usize::from(rank)],
                 *ordinal,
             ) {
+                Start::Synchronize(_) if self.model.is_portable() => None,
                 Start::Synchronize(call) => {
                     let call = &program.synchronizations[usize::from(call)];
                     let windows = &self.facts.windows;

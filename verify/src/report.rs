@@ -133,6 +133,8 @@ pub enum StepKind {
     Read,
     /// An adapter reports to its own rank that a transfer is complete.
     Completion,
+    /// A rank gets a lock, or gives it back (weakest MPI).
+    Lock,
 }
 
 /// A statement of a rank.

@@ -1,6 +1,5 @@
 //! From a scenario to a job: statements become acts, names become ordinals.
 
-use crate::hints::{self, SET_MAX};
 use crate::later::later_of;
 use crate::program::{
     Access, Act, Buffer, Job, Later, Ordinal, Program, Sought, Start, Synchronization, number_of,
@@ -52,14 +51,6 @@ pub enum JobError {
         ranks: u32,
         /// How many windows.
         windows: usize,
-    },
-    /// More flags of windows than can be taken for hints: each may be used or ignored.
-    #[error(
-        "{set} flags of windows are too many to explore under every MPI, which may use each or not: at most {SET_MAX}"
-    )]
-    TooManyFlags {
-        /// How many are set.
-        set: usize,
     },
     /// More ranks than the checker has numbers for.
     #[error("{ranks} ranks are too many to explore: at most {}", u16::MAX)]
@@ -122,18 +113,10 @@ pub fn job(scenario: &Scenario, portable: bool) -> Result<Job, JobError> {
     }
     // Windows that no statement is about need no memory.
     let are_used = check_no_windows(scenario).is_err();
-    let mut windows = if are_used { windows(scenario) } else { Vec::new() };
-    if portable {
-        // What waits for a buffer here is only begun later, which an MPI may do with any access.
-        windows.iter_mut().for_each(|window| window.staging.threshold = u64::MAX);
-    }
+    let windows = if are_used { windows(scenario) } else { Vec::new() };
     let counted = u64::from(scenario.ranks).pow(2).saturating_mul(windows.len() as u64);
     if counted > PEERS_MAX {
         return Err(JobError::TooManyPeers { ranks: scenario.ranks, windows: windows.len() });
-    }
-    let set = hints::count(windows.iter().map(|window| window.flags));
-    if portable && set > SET_MAX {
-        return Err(JobError::TooManyFlags { set });
     }
     Ok(Job { ranks, options, windows, nodes: scenario.nodes.clone() })
 }
@@ -316,28 +299,6 @@ mod tests {
             |text: &str| job(&carrousel_scenario::load("f", text.as_bytes()).expect("it is right"), false);
         assert_eq!(job(&text("fence w")), Err(JobError::TooManyPeers { ranks: 4096, windows: 1 }));
         assert!(job(&text("barrier")).is_ok(), "a window that nobody uses takes none");
-    }
-
-    #[test]
-    fn more_hints_than_can_be_taken_in_every_way_are_refused() {
-        let flags = [
-            "access_after_access",
-            "access_after_exposure",
-            "exposure_after_exposure",
-            "exposure_after_access",
-        ];
-        let text = |windows: &[&str]| {
-            let declared: String = windows.iter().map(|window| format!("window {window} 8\n")).collect();
-            let set =
-                windows.iter().flat_map(|window| flags.map(|flag| format!("option {window}.{flag} on\n")));
-            format!("ranks 2\n{declared}{}rank *\n  fence v\n", set.collect::<String>())
-        };
-        let job = |text: &str, portable| {
-            job(&carrousel_scenario::load("f", text.as_bytes()).expect("it is right"), portable)
-        };
-        assert!(job(&text(&["v", "w"]), true).is_ok());
-        assert_eq!(job(&text(&["v", "w", "x"]), true), Err(JobError::TooManyFlags { set: 12 }));
-        assert!(job(&text(&["v", "w", "x"]), false).is_ok(), "by default a flag is no hint");
     }
 
     /// Whether what the first statement starts uses the buffer that the second one writes.

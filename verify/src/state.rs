@@ -4,6 +4,7 @@ use crate::network::{InFlight, Message, Network};
 use crate::open_epochs::{OpenAccess, OpenEpoch};
 use crate::program::{Ordinal, Start};
 use crate::violation::Violation;
+use crate::weakest::Weakest;
 use carrousel_rank::{Handle, Kept, Packet, Protocol, Rank};
 use carrousel_scenario::{Received, RequestId};
 use smallvec::SmallVec;
@@ -21,6 +22,8 @@ pub struct State<P: Protocol> {
     pub network: Network,
     /// Requests whose values are known only at run time, as they were started: by rank and ordinal.
     pub begun: Vec<(u16, Ordinal, Start)>,
+    /// The locks of windows, under the weakest MPI.
+    pub weakest: Weakest,
     /// The checks that the last step has violated.
     pub violations: SmallVec<[Violation; 1]>,
 }
@@ -92,9 +95,6 @@ pub struct Proc<P: Protocol> {
     pub epochs: SmallVec<[OpenEpoch; 1]>,
     /// The accesses whose local buffers are the library's.
     pub accesses: SmallVec<[OpenAccess; 1]>,
-    /// Closes of access epochs that the program has got back before the library has completed them, as the weakest MPI
-    /// may let it: nothing is known of when their accesses are over.
-    pub left: SmallVec<[Handle; 1]>,
     /// The message of each name, as long as a statement may ask for it.
     pub received: SmallVec<[(RequestId, Received); 1]>,
 }
@@ -104,8 +104,8 @@ pub struct Proc<P: Protocol> {
 pub struct Open {
     /// Its name in the program.
     pub ordinal: Ordinal,
-    /// Its name in the library. A collective has none under the weakest MPI: when it may end, MPI's rule decides, and
-    /// no schedule runs.
+    /// Its name in the library. A collective, and a request of a window, have none under the weakest MPI: when they may
+    /// end, MPI's rules decide, and nothing of the library runs.
     pub handle: Option<Handle>,
     /// Of a receive that is not complete: the message that the oracle gives it.
     pub message: Option<Message>,
@@ -134,24 +134,6 @@ impl<P: Protocol> Proc<P> {
     /// Whether `ordinal` is released, or the library says that it is complete.
     pub fn is_over(&self, ordinal: Ordinal) -> bool {
         self.open.iter().find(|open| open.ordinal == ordinal).is_none_or(|open| self.is_complete(open))
-    }
-
-    /// Releases what the program has got back early and the library has completed meanwhile.
-    pub(crate) fn release_what_is_over(&mut self) {
-        let rank = &mut self.rank;
-        self.left.retain(|close| {
-            let is_over = rank.is_complete(*close);
-            if is_over {
-                let released = rank.release(*close);
-                debug_assert!(matches!(released, Ok(Some(_))), "it is complete");
-            }
-            !is_over
-        });
-    }
-
-    /// Whether it has called accesses that are not known to be complete.
-    pub(crate) fn has_accesses(&self) -> bool {
-        !self.accesses.is_empty() || !self.left.is_empty()
     }
 
     /// Whether the library says that an open request is complete.

@@ -15,7 +15,8 @@ use crate::own_locks::{check_exclusion, check_not_locked};
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
 use crate::state::{Open, Proc, State};
-use crate::violation::ViolationKind;
+use crate::violation::{Violation, ViolationKind};
+use crate::weakest::{self, calls::take_lock};
 use crate::windows::{check_assertions, exposes_next};
 use carrousel_rank::epoch;
 use carrousel_rank::{
@@ -32,9 +33,16 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         procs: state.procs.clone(),
         network: state.network.clone(),
         begun: state.begun.clone(),
+        weakest: state.weakest.clone(),
         violations: SmallVec::new(),
     };
     let me = action.rank();
+    if let Action::Lock(step) = action {
+        take_lock(model, &mut next, step);
+        weakest::calls::check(model, state, action, &mut next);
+        check_end(model, &mut next);
+        return next;
+    }
     // The ranks are taken out of the state, so that the network can be borrowed while one of them changes.
     let mut procs = std::mem::take(&mut next.procs);
     procs[usize::from(me)].change(|proc| {
@@ -44,8 +52,8 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
             Action::Land(channel) => context.land(proc, channel, 0),
             Action::Overtake { channel, place } => context.land(proc, channel, place),
             Action::Announce { receive, .. } => context.announce(proc, receive),
+            Action::Lock(_) => {}
         }
-        proc.release_what_is_over();
         if model.is_reducing() {
             model.forget_arrival_order(state.job, me, proc);
         }
@@ -58,6 +66,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     if let Action::Step { .. } = action {
         check_assertions(model, state, &mut next, me);
     }
+    weakest::calls::check(model, state, action, &mut next);
     next.forget_what_is_over();
     check_end(model, &mut next);
     next
@@ -74,10 +83,10 @@ impl<P: Protocol> StepContext<'_, P> {
         }
         match &step.act {
             Act::Start(ordinal) => self.start(proc, *ordinal, choice),
-            Act::Wait(ordinals) => ordinals.iter().for_each(|ordinal| release(program, proc, *ordinal)),
+            Act::Wait(ordinals) => ordinals.iter().for_each(|ordinal| self.release(proc, *ordinal)),
             Act::Test(ordinal) => {
                 if choice == Choice::Plain {
-                    release(program, proc, *ordinal);
+                    self.release(proc, *ordinal);
                 }
             }
             Act::Probe { sought: what, into } => {
@@ -112,12 +121,12 @@ impl<P: Protocol> StepContext<'_, P> {
         if self.model.is_at_fault(self.state.job, self.me, proc) {
             self.violates(Check::DeadlockFreedom, ViolationKind::OutOfRange { at: self.me });
         }
-        if usize::from(proc.pc) == program.steps.len()
-            && let Some(open) = proc.open.first()
-        {
-            self.violates(Check::RequestLeak, ViolationKind::Leak { at: self.me, request: open.ordinal });
-        }
-        if usize::from(proc.pc) == program.steps.len() {
+        // A call that its epochs do not admit ends the execution before the program ends.
+        let has_ended = self.state.violations.iter().any(Violation::is_last);
+        if usize::from(proc.pc) == program.steps.len() && !has_ended {
+            if let Some(open) = proc.open.first() {
+                self.violates(Check::RequestLeak, ViolationKind::Leak { at: self.me, request: open.ordinal });
+            }
             self.check_epochs_closed(proc);
         }
     }
@@ -144,7 +153,10 @@ impl<P: Protocol> StepContext<'_, P> {
             self.use_buffer(proc, buffer, write);
         }
         if let Start::Synchronize(call) = start {
-            self.synchronize(proc, ordinal, call);
+            match self.model.is_portable() {
+                true => self.synchronize_weakly(proc, ordinal, call),
+                false => self.synchronize(proc, ordinal, call),
+            }
             return;
         }
         if self.model.is_portable() && matches!(start, Start::Collective { .. }) {
@@ -464,18 +476,14 @@ impl<P: Protocol> StepContext<'_, P> {
         }
         self.state.network.send(self.me, to.0 as u16, context, packet, brings);
     }
-}
 
-/// Releases a request that is complete, unless it is released already. The name of a receive stands for its message
-/// from now on. The close of an epoch, which the weakest MPI gives back earlier, is released when it is complete.
-fn release<P: Protocol>(program: &Program, proc: &mut Proc<P>, ordinal: Ordinal) {
-    proc.accesses.retain(|access| !access.covered_by.contains(&ordinal));
-    if let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) {
-        let Some(handle) = proc.open.remove(at).handle else { return };
-        if matches!(program.starts[usize::from(ordinal)], Start::Synchronize(_) | Start::Access(_)) {
-            proc.left.push(handle);
-            return;
-        }
+    /// Releases a request that is complete, unless it is released already. The name of a receive stands for its message
+    /// from now on.
+    fn release(&mut self, proc: &mut Proc<P>, ordinal: Ordinal) {
+        let program = self.model.program(self.state.job, self.me);
+        proc.accesses.retain(|access| !access.covered_by.contains(&ordinal));
+        let Some(at) = proc.open.iter().position(|open| open.ordinal == ordinal) else { return };
+        let Some(handle) = proc.open.remove(at).handle else { return self.end_of(ordinal) };
         let released = proc.rank.release(handle);
         debug_assert!(matches!(released, Ok(Some(_))), "only complete requests are released");
         if let (Some(name), Ok(Some(status))) = (program.keeps.get(&ordinal), released)

@@ -8,6 +8,7 @@ use crate::open_epochs::EpochForm;
 use crate::program::{Job, Program, Synchronization};
 use crate::state::State;
 use crate::violation::{BrokenAssertion, Location};
+use crate::weakest::WindowPlan;
 use carrousel_rank::epoch::{Call, Mode};
 use carrousel_rank::{Protocol, RankId, WindowIndex};
 use carrousel_scenario::Assertion;
@@ -85,26 +86,37 @@ impl UncheckedLocks {
         }
     }
 
+    /// Whether no lock says `nocheck`.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.last.is_empty()
+    }
+
     /// A lock is requested that another rank has or wants, too, and one of both says that this does not happen.
     pub(crate) fn contended<P: Protocol>(
         &self,
         job: &Job,
         state: &State<P>,
-        me: u16,
-        step: u16,
+        (me, step): (u16, u16),
+        plan: &WindowPlan,
     ) -> Option<BrokenAssertion> {
         self.opened.first()?;
         let lock = Lock::of(job.ranks[usize::from(me)].call_at(step)?)?;
         state.ranks().filter(|(rank, _)| *rank != me).find_map(|(rank, proc)| {
             let opened = self.opened[usize::from(rank)].get(&lock.window)?;
-            let view = proc.rank.window(WindowIndex(u32::from(lock.window)))?;
-            let other = view.epochs().find_map(|epoch| {
-                let name = epoch.name();
-                let (step, is_unchecked) = *opened.get(name.number as usize)?;
-                let other =
-                    Lock { window: lock.window, target: name.target, mode: epoch.mode(), is_unchecked };
-                let meets = lock.target.is_none() || other.target.is_none() || other.target == lock.target;
-                (name.kind.locks() && meets && lock.minds(other.class())).then_some(step)
+            let steps: Vec<u16> = match proc.rank.window(WindowIndex(u32::from(lock.window))) {
+                Some(view) => {
+                    let numbers = view.epochs().map(|epoch| epoch.name().number as usize);
+                    numbers.filter_map(|number| Some(opened.get(number)?.0)).collect()
+                }
+                None => plan.open_epochs(state, rank, lock.window).collect(),
+            };
+            let other = steps.into_iter().find(|step| {
+                let other = job.ranks[usize::from(rank)].call_at(*step).and_then(Lock::of);
+                other.is_some_and(|other| {
+                    let meets =
+                        lock.target.is_none() || other.target.is_none() || other.target == lock.target;
+                    meets && lock.minds(other.class())
+                })
             })?;
             Some(BrokenAssertion::Contended {
                 other: Location { rank, step: other },

@@ -216,6 +216,14 @@ pub enum ViolationKind {
         /// By this one.
         holder: u16,
     },
+    /// Between two fences, which are an access epoch if there is an access between them, a rank accesses memory in another
+    /// epoch (weakest MPI).
+    AccessBetweenFences {
+        /// At this rank.
+        at: u16,
+        /// The access, by its index in the program.
+        access: u16,
+    },
     /// The program ended with an open epoch.
     EpochLeftOpen {
         /// At this rank.

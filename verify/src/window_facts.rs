@@ -1,9 +1,10 @@
 //! Facts about the windows of a job that hold in every execution: which accesses may race, and where the order of locks
 //! matters.
 
+use crate::admission::{Refused, refused};
 use crate::assertions::AssertionFacts;
 use crate::network::{Channel, ChannelKind, InFlight};
-use crate::program::{Access, Act, Atomicity, Job};
+use crate::program::{Access, Act, Job};
 use crate::state::State;
 use crate::violation::ViolationKind;
 use carrousel_program::OwnAccess;
@@ -22,6 +23,8 @@ type LastSteps = Vec<(u16, u16)>;
 pub(crate) struct WindowFacts {
     /// Whether some rank uses a window.
     pub(crate) are_used: bool,
+    /// By rank: the calls that no execution survives.
+    refused: Vec<Refused>,
     /// What its programs promise.
     pub(crate) assertions: AssertionFacts,
     /// Ranks whose access and exposure epochs do not match.
@@ -57,14 +60,17 @@ type Made = (u16, u16, Touch);
 
 impl WindowFacts {
     /// The facts about a job.
-    pub(crate) fn new(job: &Job, atomicity: Atomicity) -> Self {
+    pub(crate) fn new(job: &Job) -> Self {
         if job.windows.is_empty() {
             return Self::default();
         }
         let ranks = job.ranks.len();
+        let refused: Vec<Refused> =
+            (0..).zip(&job.ranks).map(|(rank, program)| refused(job, rank, program)).collect();
         let mut facts = Self {
             are_used: true,
-            assertions: AssertionFacts::new(job),
+            assertions: AssertionFacts::new(job, &refused),
+            refused,
             groups_differ: groups_differ(job),
             conflicts: job
                 .ranks
@@ -79,7 +85,7 @@ impl WindowFacts {
             last_exclusive: vec![BTreeMap::new(); ranks],
         };
         for (target, made) in accesses(job) {
-            facts.compare(target, &made, atomicity);
+            facts.compare(target, &made);
         }
         let mut is_exposed = vec![false; job.windows.len()];
         let mut is_locked = vec![false; job.windows.len()];
@@ -113,7 +119,7 @@ impl WindowFacts {
     }
 
     /// Compares all accesses to the memory of one rank.
-    fn compare(&mut self, target: u16, made: &[Made], atomicity: Atomicity) {
+    fn compare(&mut self, target: u16, made: &[Made]) {
         let last_of = |conflicting: &mut dyn Iterator<Item = &Made>| -> LastSteps {
             let mut last: BTreeMap<u16, u16> = BTreeMap::new();
             for (rank, pc, _) in conflicting {
@@ -127,7 +133,7 @@ impl WindowFacts {
             let last = any.clone().unwrap_or_else(|| {
                 let others =
                     made.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| other);
-                last_of(&mut others.filter(|other| conflict(target, &one.2, &other.2, atomicity)))
+                last_of(&mut others.filter(|other| conflict(target, &one.2, &other.2)))
             });
             match one {
                 (rank, _, Touch::Access(index, _)) => {
@@ -139,6 +145,11 @@ impl WindowFacts {
                 _ => {}
             }
         }
+    }
+
+    /// Whether a step of a rank ends the execution, because its epochs do not admit it.
+    pub(crate) fn is_refused(&self, rank: u16, step: u16) -> bool {
+        self.refused.get(usize::from(rank)).is_some_and(|refused| refused.contains_key(&step))
     }
 
     /// Whether a window is locked, and exposed.
@@ -214,7 +225,7 @@ fn is_before<P: Protocol>(state: &State<P>, rank: u16, last: u16) -> bool {
 
 /// Whether a rank has called accesses that are not known to be complete: they may be waiting for a grant.
 fn has_accesses<P: Protocol>(state: &State<P>, rank: u16) -> bool {
-    state.procs[usize::from(rank)].has_accesses()
+    !state.procs[usize::from(rank)].accesses.is_empty()
 }
 
 /// By window and target: all accesses.
@@ -236,9 +247,9 @@ fn accesses(job: &Job) -> BTreeMap<u16, Vec<Made>> {
     by_target
 }
 
-fn conflict(target: u16, one: &Touch, other: &Touch, atomicity: Atomicity) -> bool {
+fn conflict(target: u16, one: &Touch, other: &Touch) -> bool {
     match (one, other) {
-        (Touch::Access(_, one), Touch::Access(_, other)) => one.conflicts_with(other, atomicity),
+        (Touch::Access(_, one), Touch::Access(_, other)) => one.conflicts_with(other),
         (Touch::Access(_, access), Touch::Own(own)) | (Touch::Own(own), Touch::Access(_, access)) => {
             access.conflicts_with_own(target, own)
         }

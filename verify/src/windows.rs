@@ -28,8 +28,16 @@ impl<P: Protocol> StepContext<'_, P> {
         self.use_buffer(proc, access.buffer, kind.reads());
         let call = Call::Transfer { transfer: access.transfer, with_request: access.request.is_some() };
         let mut outputs = Outputs::default();
-        let Some(called) = self.call_window(proc, access.window, call, &mut outputs) else { return };
-        open_request(proc, access.request, called);
+        if self.model.is_portable() {
+            if !self.is_admitted(proc) {
+                return;
+            }
+            let open = |ordinal| Open { ordinal, handle: None, message: None, exposed: false, busy: false };
+            proc.open.extend(access.request.map(open));
+        } else {
+            let Some(called) = self.call_window(proc, access.window, call, &mut outputs) else { return };
+            open_request(proc, access.request, called);
+        }
         if let Some(form) = use_epoch(proc, access.window, access.transfer.target) {
             if access.request.is_some() && !form.locks() {
                 let kind = ViolationKind::RequestWithoutLock { at: self.me, access: index };
@@ -39,7 +47,6 @@ impl<P: Protocol> StepContext<'_, P> {
                 access: index,
                 form,
                 is_closed: false,
-                is_fetched: false,
                 covered_by: access.request.into_iter().collect(),
             });
         }
@@ -141,9 +148,7 @@ impl<P: Protocol> StepContext<'_, P> {
                 }
                 (window, Event::Applied { origin: from })
             }
-            (InFlight::Transfer(Moving { operation, access, .. }), ChannelKind::Fetch(window)) => {
-                let fetched = proc.accesses.iter_mut().find(|open| open.access == access);
-                fetched.into_iter().for_each(|open| open.is_fetched = self.model.is_portable());
+            (InFlight::Transfer(Moving { operation, .. }), ChannelKind::Fetch(window)) => {
                 (window, Event::Complete(operation))
             }
             (InFlight::Moved(operation), ChannelKind::Moved(window)) => (window, Event::Complete(operation)),
@@ -176,7 +181,7 @@ impl<P: Protocol> StepContext<'_, P> {
         let this = &self.model.program(job, me).accesses[usize::from(access)];
         let racing = self.state.network.transfers(window, target).find(|(origin, moving)| {
             let other = &self.model.program(job, *origin).accesses[usize::from(moving.access)];
-            this.conflicts_with(other, self.model.atomicity())
+            this.conflicts_with(other)
         });
         if let Some((origin, moving)) = racing {
             let (first, second) = ((origin, moving.access), (me, Some(access)));
@@ -224,7 +229,9 @@ pub(crate) fn check_assertions<P: Protocol>(
     me: u16,
 ) {
     let job = &model.jobs()[before.job as usize];
-    if let Some(broken) = model.facts(before.job).windows.assertions.broken_at(job, before, me) {
+    if let Some(broken) =
+        model.facts(before.job).windows.assertions.broken_at(job, before, me, &model.facts(before.job).plan)
+    {
         let kind = ViolationKind::Asserted { at: me, broken };
         after.violations.push(Violation { check: Check::EpochUsage, kind });
     }
@@ -245,7 +252,7 @@ fn use_epoch<P: Protocol>(proc: &mut Proc<P>, window: u16, target: RankId) -> Op
 }
 
 /// Follows a call that the library has admitted: which epochs are open, and what its request completes.
-fn follow<P: Protocol>(
+pub(crate) fn follow<P: Protocol>(
     proc: &mut Proc<P>,
     window: u16,
     call: Call<'_>,

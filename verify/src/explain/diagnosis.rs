@@ -36,6 +36,7 @@ pub(super) fn diagnosis(names: &Names<'_>, execution: &Execution, kind: Violatio
         ViolationKind::EpochUsage { at, error } => say.epoch_usage(at, &error.to_string()),
         ViolationKind::LockedWhileExposed { at, origin } => say.locked_while_exposed(at, origin),
         ViolationKind::ExposedWhileLocked { at, holder } => say.exposed_while_locked(at, holder),
+        ViolationKind::AccessBetweenFences { at, access } => say.access_between_fences(at, access),
         ViolationKind::EpochLeftOpen { at, epoch } => say.epoch_left_open(at, epoch),
         ViolationKind::GroupsDiffer { origin, target, window } => say.groups_differ(origin, target, window),
         ViolationKind::RequestWithoutLock { at, access } => say.request_without_lock(at, access),

@@ -43,6 +43,20 @@ impl Diagnoser<'_> {
         }
     }
 
+    pub(super) fn access_between_fences(&self, at: u16, access: u16) -> Diagnosis {
+        Diagnosis {
+            summary: format!(
+                "Rank {at} ends an epoch of fences{}, and its {} belongs to another epoch of the same window. Two fences \
+                 with an access between them are an access epoch, and access epochs of a rank do not overlap (MPI-4.1, \
+                 12.5.1). Fences that say `nosucceed` and `noprecede` are none.",
+                self.place_of_last(at),
+                self.names.access_in_full(at, access)
+            ),
+            here: format!("{} is between the fences", self.names.access(at, access)),
+            ranks: vec![at],
+        }
+    }
+
     pub(super) fn epoch_left_open(&self, at: u16, epoch: OpenEpoch) -> Diagnosis {
         let (opened, closed_by) = match epoch.form {
             EpochForm::Fence => ("the fence".to_owned(), "another fence"),
@@ -174,8 +188,10 @@ impl Diagnoser<'_> {
         let (this, that) = (kind(first.0, first.1), second.1.and_then(|access| kind(second.0, access)));
         let why = match this.zip(that) {
             Some((this, that)) if is_atomic(this) && is_atomic(that) => {
-                "Nothing orders them, and operations of different kinds are not atomic towards each other unless the \
-                 window says so: what stays there is undefined (MPI-4.1, 12.2.1, accumulate_ops)."
+                "Nothing orders them, and MPI leaves open whether two different operations are atomic towards each other: \
+                 concurrent ones on one place are to be the same, or one a no_op (MPI-4.1, 12.2.1, info key \
+                 accumulate_ops), and those of one origin are ordered unless the key accumulate_ordering is none. \
+                 `option WINDOW.accumulate_ops` and `option WINDOW.accumulate_ordering` say what a program sets."
             }
             _ => {
                 "Nothing orders them, and one of them writes, and not atomically: what is read or stays there is \

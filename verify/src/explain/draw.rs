@@ -7,10 +7,12 @@ use super::late::{self, Wait};
 use super::names::Names;
 use super::of_windows;
 use super::stuck::Deadlock;
+use super::weakest;
 use crate::action::{Action, Choice};
 use crate::chart::{Arrow, ArrowKind, Chart, ChartRow, LaneEnd};
 use crate::network::{ChannelKind, InFlight, Message};
 use crate::program::{Act, Ordinal};
+use crate::weakest::LockStep;
 use carrousel_rank::Packet;
 use carrousel_rank::epoch::TransferKind;
 use std::collections::{BTreeSet, HashMap};
@@ -188,6 +190,10 @@ impl Pen<'_> {
         let tag = |request: Ordinal| self.names.tag(at, request);
         match step.action {
             Action::Announce { receive, .. } => format!("announces {}", tag(receive)),
+            Action::Lock(LockStep { window, host, origin, is_grant, .. }) => {
+                let verb = if is_grant { "gets" } else { "gives back" };
+                format!("{verb} {}", weakest::lock_of(self.names, (window, host), origin))
+            }
             Action::Step { choice, .. } => {
                 self.own_text(step, usize::from(step.pc.unwrap_or_default()), choice)
             }

@@ -132,6 +132,7 @@ impl Execution {
     ) {
         let (at, taken) = match action {
             Action::Step { rank, .. } | Action::Announce { rank, .. } => (rank, None),
+            Action::Lock(lock) => (lock.origin, None),
             Action::Land(channel) => (channel.at, Some((channel, 0))),
             Action::Overtake { channel, place } => (channel.at, Some((channel, place))),
         };

@@ -51,6 +51,11 @@ impl Narrator<'_> {
                 about: self.statement_of((rank, receive)),
                 ..network
             },
+            Action::Lock(lock) => StepReport {
+                kind: StepKind::Lock,
+                peer: Some(u32::from(lock.host)).filter(|peer| *peer != at),
+                ..network
+            },
             Action::Land(_) | Action::Overtake { .. } => {
                 let kind = match landed.map(|sent| sent.item) {
                     Some(InFlight::Data(..)) => StepKind::Data,

@@ -22,6 +22,7 @@ mod past;
 mod situation;
 mod stuck;
 mod waits;
+mod weakest;
 
 use crate::action::Action;
 use crate::chart::Chart;
@@ -77,7 +78,8 @@ pub fn explain<P: Protocol>(
         summary.push(' ');
         summary.push_str(&meanwhile);
     }
-    if let Some(flags) = last.and_then(|state| of_windows::ignored_flags(&names, job, state)) {
+    let is_weakest = deadlock.is_some() && names.is_portable();
+    if let Some(flags) = last.filter(|_| is_weakest).and_then(|state| weakest::ignored_flags(&names, state)) {
         summary.push(' ');
         summary.push_str(&flags);
     }

@@ -4,9 +4,12 @@ use crate::later::fault;
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start, Step};
 use crate::state::{Hashed, Proc, State};
+use crate::weakest::WindowPlan;
 use carrousel_rank::epoch::Call;
+use carrousel_rank::epoch::Flags;
 use carrousel_rank::{Communicator, Kind, Protocol, Source, TagSelector, mpi};
 use carrousel_scenario::{Op, Received, RequestId, Scenario, units};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -21,6 +24,8 @@ pub(super) struct Names<'a> {
     begun: &'a HashMap<(u16, Ordinal), Start>,
     /// By rank whose next statement has a value that leaves its range: at which step it cannot go on, and why.
     faults: HashMap<u16, (usize, String)>,
+    /// What the text of the job says of its windows, under the weakest MPI.
+    plan: OnceCell<WindowPlan>,
 }
 
 impl<'a> Names<'a> {
@@ -32,7 +37,14 @@ impl<'a> Names<'a> {
         begun: &'a HashMap<(u16, Ordinal), Start>,
         faults: HashMap<u16, (usize, String)>,
     ) -> Self {
-        Self { job, source, starts: job.ranks.iter().map(|program| rounds(program)).collect(), begun, faults }
+        Self {
+            job,
+            source,
+            starts: job.ranks.iter().map(|program| rounds(program)).collect(),
+            begun,
+            faults,
+            plan: OnceCell::new(),
+        }
     }
 
     /// Why a rank cannot go on, if its next statement has a value that leaves its range.
@@ -58,6 +70,19 @@ impl<'a> Names<'a> {
         let name = program.and_then(|program| program.requests.get(name.0 as usize));
         let name = name.map_or("it", |name| name);
         format!("`source({name})` is {}, `tag({name})` is {}", message.source, message.tag)
+    }
+
+    /// What the text of the job says of its windows, under the weakest MPI.
+    pub(super) fn plan(&self) -> &WindowPlan {
+        self.plan.get_or_init(|| match self.is_portable() {
+            true => WindowPlan::new(self.job, None),
+            false => WindowPlan::default(),
+        })
+    }
+
+    /// The reorder flags of a window.
+    pub(super) fn flags(&self, window: u16) -> Flags {
+        self.job.windows.get(usize::from(window)).map_or(Flags::default(), |window| window.flags)
     }
 
     /// The name of a window.

@@ -2,7 +2,7 @@
 
 use super::execution::{ExecutedStep, Execution, Sent, SentId};
 use super::names::{Names, list};
-use super::of_windows;
+use super::{of_windows, weakest};
 use crate::action::{Action, Choice};
 use crate::network::{ChannelKind, InFlight, Reading};
 use crate::program::{Act, Ordinal};
@@ -28,6 +28,7 @@ impl Narrator<'_> {
                 let to = to.map_or(String::new(), |to| format!(" to rank {to}"));
                 format!("rank {rank} announces its {}{to}: RTR", self.names.request(rank, receive))
             }
+            Action::Lock(lock) => weakest::lock_step(self.names, lock),
             Action::Land(_) | Action::Overtake { .. } => self.arrival(step),
         };
         self.fields(step, what)

@@ -1,13 +1,10 @@
 //! The words for windows in explanations: calls, accesses, flags, and what is in flight.
 
 use super::execution::Sent;
-use super::names::{Names, list};
+use super::names::Names;
 use crate::network::{InFlight, Moving};
-use crate::program::{Act, Job, Ordinal, Start};
-use crate::state::State;
-use carrousel_program::WindowLayout;
-use carrousel_rank::epoch::{Call, Flags, GrantWord, Mode, Packet, TransferKind};
-use carrousel_rank::{Protocol, WindowIndex};
+use crate::program::{Act, Ordinal, Start};
+use carrousel_rank::epoch::{Call, GrantWord, Mode, Packet, TransferKind};
 
 impl Names<'_> {
     /// The call of a request on a window, and the window.
@@ -62,33 +59,6 @@ impl Names<'_> {
             None => format!("window {window}"),
         }
     }
-}
-
-/// A sentence about the flags of windows that this execution ignores, if there are any: the weakest MPI may.
-pub(super) fn ignored_flags<P: Protocol>(names: &Names<'_>, job: &Job, state: &State<P>) -> Option<String> {
-    let proc = state.procs.first()?;
-    let of = |(at, layout): (u16, &WindowLayout)| {
-        let taken = proc.rank.window(WindowIndex(u32::from(at)))?.flags();
-        let (set, taken) = (named(layout.flags), named(taken));
-        let ignored = set.into_iter().zip(taken).filter(|(set, taken)| set.1 && !taken.1);
-        let flags: Vec<String> = ignored.map(|((name, _), _)| format!("`{name}`")).collect();
-        (!flags.is_empty()).then(|| format!("{} of {}", list(&flags), names.window(at)))
-    };
-    let all: Vec<String> = (0..).zip(&job.windows).filter_map(of).collect();
-    let (s, verb) = if all.len() == 1 && !all[0].contains(" and ") { ("", "is") } else { ("s", "are") };
-    (!all.is_empty()).then(|| {
-        format!("Here the flag{s} {} {verb} ignored, as an MPI may do: flags are hints.", list(&all))
-    })
-}
-
-/// Each flag by its name in the language.
-fn named(flags: Flags) -> [(&'static str, bool); 4] {
-    [
-        ("access_after_access", flags.access_after_access),
-        ("access_after_exposure", flags.access_after_exposure),
-        ("exposure_after_exposure", flags.exposure_after_exposure),
-        ("exposure_after_access", flags.exposure_after_access),
-    ]
 }
 
 /// The name of a packet or grant of a window; `None` for data and completions.

@@ -2,6 +2,7 @@
 
 use super::late::{self, Called, Late, Wait};
 use super::names::{Names, ranks};
+use super::weakest;
 use crate::grants;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Proc, State};
@@ -19,12 +20,12 @@ pub(super) struct WaitReason {
 }
 
 impl WaitReason {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { text: String::new(), waits_for: Vec::new(), late: Vec::new() }
     }
 
     /// One more thing that it waits for.
-    fn add(&mut self, text: &str, waits_for: impl IntoIterator<Item = u16>, late: Vec<Late>) {
+    pub(super) fn add(&mut self, text: &str, waits_for: impl IntoIterator<Item = u16>, late: Vec<Late>) {
         let and = if self.text.is_empty() { "" } else { ", and " };
         self.text.push_str(&format!("{and}{text}{}", late::in_brackets(&late)));
         self.waits_for.extend(waits_for);
@@ -70,6 +71,9 @@ pub(super) fn reason<P: Protocol>(
         _ => names.synchronization(rank, ordinal).map(|(window, call)| (window, Some(call), None))?,
     };
     let is_opening = matches!(names.act(rank, usize::from(proc.pc)), Some(Act::AwaitGrants(_)));
+    if names.is_portable() {
+        return Some(weakest::reason(names, state, (rank, ordinal), window, is_opening));
+    }
     if is_opening || call.is_some_and(|call| call.only_opens()) {
         return grants(names, state, proc, (rank, ordinal));
     }
@@ -137,33 +141,11 @@ fn grants<P: Protocol>(
     let opening = names.program(rank)?.synchronization(opening)?;
     let window = opening.window;
     let called = Called { names, state, window };
-    let missing: Vec<u16> = grants::missing(proc, opening, names.ranks()).collect();
     let mut reason = WaitReason::new();
-    if matches!(opening.call(), Call::Start(_)) {
-        let view = proc.rank.window(WindowIndex(u32::from(window)))?;
-        let started =
-            view.epochs().filter(|epoch| epoch.name().kind == EpochKind::Access && !epoch.is_closed());
-        let targets = started.flat_map(|epoch| epoch.targets()).filter(|target| !target.is_granted);
-        let mut late = Vec::new();
-        late::add(
-            &mut late,
-            targets.filter_map(|target| called.post(target.rank.0 as u16, rank, target.access)),
-        );
-        let why =
-            format!("for {} to expose memory of {} to it with post", ranks(&missing), names.window(window));
-        reason.add(&why, missing, late);
-        return Some(reason);
+    // The lock of its own memory is the only one that it has to wait for.
+    if grants::lacks_own_lock(proc, opening) {
+        add_lock(&mut reason, &called, (rank, rank));
     }
-    if matches!(opening.call(), Call::Fence) {
-        let others: Vec<u16> = missing.into_iter().filter(|other| *other != rank).collect();
-        let why = format!("for {} to call fence on {}", ranks(&others), names.window(window));
-        reason.add(&why, others, Vec::new());
-        return Some(reason);
-    }
-    // The lock of its own memory is the one that it has to wait for.
-    let own: Vec<u16> = missing.iter().copied().filter(|host| *host == rank).collect();
-    let hosts = if own.is_empty() { missing } else { own };
-    hosts.into_iter().for_each(|host| add_lock(&mut reason, &called, (rank, host)));
     Some(reason)
 }
 

@@ -66,7 +66,7 @@ impl<P: Protocol> stateright::Model for Model<P> {
     type Action = Action;
 
     fn init_states(&self) -> Vec<Self::State> {
-        let initial = || (0..self.jobs.len() as u32).flat_map(|job| initial::states(self, job)).collect();
+        let initial = || (0..self.jobs.len() as u32).map(|job| initial::state(self, job)).collect();
         self.initial.get_or_init(initial).clone()
     }
 

@@ -7,6 +7,7 @@ use crate::later::sought;
 use crate::network::{Channel, ChannelKind, Message};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::Proc;
+use crate::weakest::calls::{is_of_window, lock_actions};
 use carrousel_rank::{Call, Explore, Pattern, Protocol, Source};
 use std::collections::HashSet;
 
@@ -119,6 +120,7 @@ impl<P: Protocol> View<'_, P> {
                     need(self.before_next(rank, Flow::To(to)));
                 }
             }
+            Node::Locks(window, host) => self.needs_of_locks((window, host), need),
             Node::Collective(at) => {
                 if self.will_test(at) {
                     need(Node::Step(at));
@@ -263,6 +265,9 @@ impl<P: Protocol> View<'_, P> {
         if !to_come {
             return proc.is_open(request) && !self.model.is_over(self.state, rank, request);
         }
+        if is_of_window(self.model.program(self.state.job, rank), request) {
+            return false;
+        }
         let options = &self.model.jobs()[self.state.job as usize].options;
         let start = self.model.start(self.state, rank, request);
         if matches!(start, Start::Later(_)) {
@@ -296,6 +301,7 @@ impl<P: Protocol> View<'_, P> {
             if let Some(end) = self.conflict_of_step(rank) {
                 need(end);
             }
+            self.conflicts_weakly(rank, need);
             return;
         }
         match act {
@@ -304,7 +310,13 @@ impl<P: Protocol> View<'_, P> {
                 if let Some(request) =
                     requests.iter().find(|request| !self.model.is_over(self.state, rank, **request))
                 {
-                    need(self.end_of_request(rank, *request));
+                    let program = self.model.program(self.state.job, rank);
+                    let is_weak = self.model.is_portable() && is_of_window(program, *request);
+                    need(if is_weak {
+                        self.missing_for(rank, *request)
+                    } else {
+                        self.end_of_request(rank, *request)
+                    });
                 }
             }
             Act::Probe { sought: what, .. } => {
@@ -317,6 +329,7 @@ impl<P: Protocol> View<'_, P> {
                     None => {}
                 }
             }
+            Act::AwaitGrants(opening) if self.model.is_portable() => need(self.missing_lock(rank, *opening)),
             _ => {}
         }
     }
@@ -345,6 +358,11 @@ impl<P: Protocol> View<'_, P> {
                 self.model.steps(self.state, *rank, &mut actions);
             }
         }
+        lock_actions(self.model, self.state, &mut actions);
+        actions.retain(|action| match action {
+            Action::Lock(step) => nodes.contains(&Node::Locks(step.window, step.host)),
+            _ => true,
+        });
         for (channel, _) in self.state.network.heads() {
             // A rank whose last receive from any source has its message is named jointly by that.
             let jointly = match channel.kind {

@@ -117,28 +117,98 @@ fn a_lock_of_ones_own_memory_is_held_everywhere() {
     assert_eq!(violated(&text), [["rma-race"]; 2]);
 }
 
+/// Atomics of two origins: MPI asks whether they use one operation, and not which function it is.
 #[test]
-fn only_atomics_of_one_kind_are_atomic_everywhere() {
-    let atomics = ["acc w to 1 size 8", "fetch_op w at 1", "cas w at 1"];
-    for one in atomics {
-        for other in atomics {
+fn atomics_of_two_origins_are_atomic_everywhere_if_they_use_one_operation() {
+    let sums = ["acc w to 1 size 8", "get_acc w to 1 size 8", "fetch_op w at 1"];
+    let others = ["cas w at 1", "acc w to 1 size 8 op max", "get_acc w to 1 size 8 op no_op"];
+    let operation = |atomic: &str| match atomic {
+        _ if atomic.contains("no_op") => "no_op",
+        _ if atomic.contains("max") => "max",
+        _ if atomic.contains("cas") => "cas",
+        _ => "sum",
+    };
+    let all: Vec<&str> = sums.into_iter().chain(others).collect();
+    for one in &all {
+        for other in &all {
             let epoch = |atomic: &str| format!("lock_all w; {atomic}; unlock_all w");
-            let text = ranks("", &[&epoch(one), "compute 1us", &epoch(other)]);
-            let everywhere = if one == other { vec![] } else { vec!["rma-race"] };
-            assert_eq!(violated(&text), [vec![], everywhere], "{text}");
+            let text =
+                |options: &str, other: &str| ranks(options, &[&epoch(one), "compute 1us", &epoch(other)]);
+            let is_same = operation(one) == operation(other);
+            let reads = [one, other].iter().any(|atomic| operation(atomic) == "no_op");
+            let race = |races: bool| [vec![], if races { vec!["rma-race"] } else { vec![] }];
+            let (default, strict) = (text("", other), text("option w.accumulate_ops same_op\n", other));
+            assert_eq!(violated(&default), race(!is_same && !reads), "{default}");
+            assert_eq!(violated(&strict), race(!is_same), "{strict}");
             // At other bytes, and behind a flush that a message orders.
-            let text = ranks("", &[&epoch(one), "compute 1us", &epoch(&format!("{other} at 8"))]);
-            assert_eq!(violated(&text), [NOTHING; 2], "{text}");
+            let apart = other.replace("size 8", "size 8 at 8").replace("at 1", "at 1 at 8");
+            assert_eq!(violated(&text("", &apart)), [NOTHING; 2], "{apart}");
             let first = format!("lock_all w; {one}; flush w at 1; send to 2 tag 0 size 8; unlock_all w");
             let second = format!("recv from 0 tag 0 size 8; {}", epoch(other));
             let text = ranks("", &[&first, "compute 1us", &second]);
             assert_eq!(violated(&text), [NOTHING; 2], "{text}");
         }
     }
-    let text = ranks("", &["lock_all w; acc w to 1 size 8; fetch_op w at 1; unlock_all w", "compute 1us"]);
+    let text =
+        ranks("", &["lock_all w; cas w at 1; unlock_all w", "lock_all w; fetch_op w at 1; unlock_all w"]);
     let report = verify(&text, true, true, 200_000);
     let race = report.checks[Check::RmaRace as usize].counterexample.as_ref().expect("there is one");
-    assert!(race.summary.contains("operations of different kinds are not atomic towards each other"));
+    for part in ["MPI leaves open whether two different operations", "info key accumulate_ops"] {
+        assert!(race.summary.contains(part), "{part}: {}", race.summary);
+    }
+}
+
+/// Those of one origin are ordered (MPI-4.1, 12.7.2), to another rank and to oneself.
+#[test]
+fn atomics_of_one_origin_are_in_order_everywhere_unless_the_window_says_otherwise() {
+    let atomics =
+        ["acc w to R size 8 op replace", "get_acc w to R size 8 op no_op", "fetch_op w at R", "cas w at R"];
+    for target in ["0", "1"] {
+        for one in atomics {
+            for other in atomics.into_iter().filter(|other| *other != one) {
+                let origin = format!("lock_all w; {one}; {other}; unlock_all w").replace('R', target);
+                let text = |options| ranks(options, &[&origin, "compute 1us"]);
+                assert_eq!(violated(&text("")), [NOTHING; 2], "{origin}");
+                let reads = one.contains("no_op") || other.contains("no_op");
+                let unordered = [vec![], if reads { vec![] } else { vec!["rma-race"] }];
+                assert_eq!(violated(&text("option w.accumulate_ordering none\n")), unordered, "{origin}");
+            }
+        }
+    }
+}
+
+/// MPI-4.1, 12.7: what is put between fences is at its target when the *target's* fence returns. That of another rank may
+/// have returned before.
+#[test]
+fn a_fence_of_another_rank_completes_nothing() {
+    let text = |lock: &str| {
+        let origin = "fence w; put w to 0 size 8; fence w";
+        ranks("", &[origin, &format!("fence w; fence w; {lock}")])
+    };
+    let locked = "lock w at 0 exclusive; put w to 0 size 8; unlock w at 0";
+    assert_eq!(violated(&text(locked)), [vec![], vec!["rma-race"]]);
+    assert_eq!(violated(&text(&locked.replace("size 8", "size 8 at 8"))), [NOTHING; 2]);
+    // A barrier behind the fences orders them.
+    let both =
+        ["fence w; put w to 0 size 8; fence w; barrier", &format!("fence w; fence w; barrier; {locked}")];
+    assert_eq!(violated(&ranks("", &both)), [NOTHING; 2]);
+}
+
+/// Two fences with an access between them are an access epoch, whichever epoch the access belongs to (MPI-4.1, 12.5.1).
+#[test]
+fn an_access_in_another_epoch_is_not_between_fences() {
+    let text = |first: &str, between: &str, second: &str| {
+        let other = format!("{first}; {second}");
+        ranks("", &[&format!("{first}; {between}; {second}"), &other])
+    };
+    let locked = "lock w at 1 shared; get w from 1 size 8; unlock w at 1";
+    let usage = [vec![], vec!["epoch-usage"]];
+    assert_eq!(violated(&text("fence w", locked, "fence w")), usage);
+    assert_eq!(violated(&text("fence w", "lock_all w; put w to 0 size 8; unlock_all w", "fence w")), usage);
+    assert_eq!(violated(&text("fence w", "lock w at 1 shared; unlock w at 1", "fence w")), [NOTHING; 2]);
+    assert_eq!(violated(&text("fence w assert nosucceed", locked, "fence w")), [NOTHING; 2]);
+    assert_eq!(violated(&text("fence w", locked, "fence w assert noprecede")), [NOTHING; 2]);
+    assert_eq!(violated(&text("fence w", locked, "barrier")), [NOTHING; 2], "no fence ends it");
 }
 
 /// The flag lets the second access epoch pass the first, whose target is late. An MPI that ignores it does not.
@@ -268,14 +338,14 @@ fn the_first_fence_may_wait_for_all_ranks() {
 fn a_fence_that_is_known_to_end_no_epoch_orders_nothing() {
     let text = |before: &str, fence: &str| {
         let ends = "fence w; fence w";
-        let origin =
-            format!("{before}; lock w at 1 shared; put w to 1 size 8; unlock w at 1; {fence}; {ends}");
-        ranks("", &[&origin, &format!("{before}; {fence}; load w at 0 size 8; {ends}")])
+        let locked = "lock w at 1 shared; put w to 1 size 8; unlock w at 1";
+        let origin = format!("{before}{locked}; {fence}; {ends}");
+        ranks("", &[&origin, &format!("{before}{fence}; load w at 0 size 8; {ends}")])
     };
     let race = [vec![], vec!["rma-race"]];
-    assert_eq!(violated(&text("fence w", "fence w")), [NOTHING; 2], "a barrier");
-    assert_eq!(violated(&text("fence w", "fence w assert noprecede")), race);
-    assert_eq!(violated(&text("fence w assert nosucceed", "fence w")), race);
+    assert_eq!(violated(&text("", "fence w; fence w")), [NOTHING; 2], "a barrier");
+    assert_eq!(violated(&text("fence w; ", "fence w assert noprecede")), race);
+    assert_eq!(violated(&text("fence w assert nosucceed; ", "fence w")), race);
     // It may be a barrier, too.
     let first = "fence w; fence w assert noprecede; send to 1 tag 0 size 8";
     let text = ranks("", &[first, "fence w; recv from 0 tag 0 size 8; fence w assert noprecede"]);
