@@ -4,6 +4,7 @@
 mod bench;
 mod built;
 mod deny;
+mod differential;
 mod docs;
 mod figures;
 mod fuzz;
@@ -84,6 +85,15 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<String>,
     },
+    /// Compare verdicts on random programs with those of an oracle
+    ///
+    /// `cargo xtask differential windows`, for programs with windows; `--help` behind that says more.
+    #[command(disable_help_flag = true)]
+    Differential {
+        /// Arguments of the program that compares them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+        arguments: Vec<String>,
+    },
     /// Write the shell completions and the manual to dist/
     Docs,
 }
@@ -110,6 +120,10 @@ fn main() -> ExitCode {
             Err(message) => Err(message),
         },
         Chore::Figures { arguments } => match figures::run(&arguments) {
+            Ok(status) => return status,
+            Err(message) => Err(message),
+        },
+        Chore::Differential { arguments } => match differential::run(&arguments) {
             Ok(status) => return status,
             Err(message) => Err(message),
         },

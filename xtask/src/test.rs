@@ -2,6 +2,7 @@
 
 use crate::built::{COMMAND, example};
 use crate::deny;
+use crate::differential;
 use crate::guards;
 use crate::guest;
 use crate::hydra;
@@ -91,6 +92,7 @@ fn beside_each_other() -> Vec<ParallelStep> {
             },
         ),
         ParallelStep::new("simulation: 1,000 seeds, and defects of the past", simulate::step),
+        ParallelStep::new("1,000 random programs with windows, beside an oracle", differential::step),
         ParallelStep::new("tests of mpi4py over the provider, on two other libraries", others::short),
         ParallelStep::new("examples in the documentation", || {
             tools::run(cargo(&["test", "--workspace", "--all-features", "--locked", "--doc"]))
