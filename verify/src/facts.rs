@@ -1,6 +1,7 @@
 //! Facts about a job that hold in every execution: which ends of which flows a rank may still use.
 
-use crate::program::{Act, Atomicity, Job, Later, Ordinal, Program, Sought, Start};
+use crate::model::Settings;
+use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
 use crate::window_facts::WindowFacts;
 use carrousel_rank::{
     ANNOUNCED_FROM, Call, Communicator, Context, Rank, RankId, Source, Speculation, Transfer, cost, mpi,
@@ -97,7 +98,7 @@ pub(crate) struct RankFacts {
 
 impl Facts {
     /// The facts about a job under protocol `P`.
-    pub(crate) fn new<P: Protocol>(job: &Job, atomicity: Atomicity) -> Self {
+    pub(crate) fn new<P: Protocol>(job: &Job, settings: Settings) -> Self {
         let notice = P::notice();
         // Under the other rules a receive acknowledges the RTS that it takes.
         let acknowledges = notice != Notice::FinBehindWrite;
@@ -123,7 +124,8 @@ impl Facts {
         let empty_to_any = empty_to.remove(&None).unwrap_or_default();
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
-        let (windows, release) = (WindowFacts::new(job, atomicity), P::release());
+        let (windows, release) =
+            (WindowFacts::new(job, settings.atomicity(), settings.portable), P::release());
         Self { ranks, writes_end_silently, release, may_exceed_window, windows, empty_to_any }
     }
 

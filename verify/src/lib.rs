@@ -29,11 +29,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod access_order;
 pub mod action;
 mod applicable;
 mod assertions;
 pub mod atomics;
 pub mod bounds;
+mod brief_locks;
 pub mod chart;
 pub mod connection;
 mod context;

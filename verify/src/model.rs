@@ -59,7 +59,7 @@ pub struct Model<P: Protocol> {
 impl<P: Protocol> Model<P> {
     /// A model of these jobs.
     pub fn new(jobs: Arc<[Job]>, settings: Settings) -> Self {
-        let facts: Arc<[Facts]> = jobs.iter().map(|job| Facts::new::<P>(job, settings.atomicity())).collect();
+        let facts: Arc<[Facts]> = jobs.iter().map(|job| Facts::new::<P>(job, settings)).collect();
         let irreducible = |facts: &Facts| facts.reads_race() || facts.may_exceed_window() || facts.claims();
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
         let shared = Arc::new(SearchStatus::new(&jobs));
