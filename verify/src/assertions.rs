@@ -37,7 +37,7 @@ pub(crate) struct AssertionFacts {
 /// The steps that open epochs of one side, accesses or exposures, ascending. A fence is towards all peers, and kept once: a
 /// list for each of them would be longer than the job.
 #[derive(Default)]
-struct Side {
+pub(crate) struct Side {
     /// By window and rank.
     fences: BTreeMap<(u16, u16), Vec<u16>>,
     /// By window, rank and peer: of `start` or `post`.
@@ -46,18 +46,22 @@ struct Side {
 
 impl Side {
     fn towards(&self, window: u16, rank: u16, peer: u16) -> [&[u16]; 2] {
-        let fences = self.fences.get(&(window, rank)).map_or(&[][..], Vec::as_slice);
-        [fences, self.groups.get(&(window, rank, peer)).map_or(&[][..], Vec::as_slice)]
+        [self.fences_of(window, rank), self.groups.get(&(window, rank, peer)).map_or(&[][..], Vec::as_slice)]
+    }
+
+    /// The fences of a rank.
+    pub(crate) fn fences_of(&self, window: u16, rank: u16) -> &[u16] {
+        self.fences.get(&(window, rank)).map_or(&[][..], Vec::as_slice)
     }
 
     /// How many epochs towards a peer a rank opens before a step.
-    fn number(&self, window: u16, (rank, step): (u16, u16), peer: u16) -> usize {
+    pub(crate) fn number(&self, window: u16, (rank, step): (u16, u16), peer: u16) -> usize {
         let before = |steps: &[u16]| steps.partition_point(|at| *at < step);
         self.towards(window, rank, peer).map(before).into_iter().sum()
     }
 
     /// The step of the epoch towards a peer before which a rank opens so many.
-    fn step(&self, window: u16, rank: u16, peer: u16, number: usize) -> Option<u16> {
+    pub(crate) fn step(&self, window: u16, rank: u16, peer: u16, number: usize) -> Option<u16> {
         let lists = self.towards(window, rank, peer);
         let is_before = |step: &u16| self.number(window, (rank, *step), peer) < number;
         let found = lists.map(|steps| steps.get(steps.partition_point(is_before)).copied());
@@ -270,7 +274,7 @@ fn belongings(program: &Program) -> Vec<Belonging> {
 }
 
 /// The access and the exposure epochs of all ranks. Both sides of a fence are in both.
-fn sides(job: &Job) -> (Side, Side) {
+pub(crate) fn sides(job: &Job) -> (Side, Side) {
     let (mut accesses, mut exposures) = (Side::default(), Side::default());
     for (rank, program) in (0..).zip(&job.ranks) {
         for (step, call) in program.calls() {

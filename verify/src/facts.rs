@@ -127,7 +127,7 @@ impl Facts {
         let empty_to_any = empty_to.remove(&None).unwrap_or_default();
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
-        let (windows, release) = (WindowFacts::new(job), P::release());
+        let (windows, release) = (WindowFacts::new(job, settings.portable), P::release());
         let plan =
             if settings.portable { WindowPlan::new(job, settings.without) } else { WindowPlan::default() };
         Self { ranks, writes_end_silently, release, may_exceed_window, windows, plan, empty_to_any }

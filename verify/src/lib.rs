@@ -29,12 +29,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod access_order;
 pub mod action;
 mod admission;
 mod applicable;
 mod assertions;
 pub mod atomics;
 pub mod bounds;
+mod brief_locks;
 pub mod chart;
 pub mod connection;
 mod context;

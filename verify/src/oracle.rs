@@ -255,6 +255,11 @@ impl<P: Protocol> StepContext<'_, P> {
                     // The library gives the receive a message, and the oracle does not.
                     _ => self.violates(Check::MatchingOrder, ViolationKind::Impossible { at: me, from: me }),
                 }
+                let program = self.model.program(self.state.job, me);
+                if self.model.is_reducing() && !program.keeps.contains_key(&ordinal) {
+                    // No statement asks whose it is, so states that differ in nothing else are one.
+                    proc.rank.forget_message(request);
+                }
             }
             Start::Synchronize(_) | Start::Access(_) | Start::Later(_) => {}
             Start::Collective { .. } => {

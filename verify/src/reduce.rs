@@ -21,10 +21,12 @@
 //! Of windows, what comes out of the network commutes with nearly all: grants, completions and packets of different peers
 //! come to the same end in every order, and so do calls and arrivals, because what may not be done yet is done in the
 //! order of the calls. Conflicts are:
-//! - requests of different ranks for one lock, unless all are shared;
+//! - requests of different ranks for one lock, unless all are shared, or nobody keeps that lock while waiting for anything
+//!   else (`brief_locks`);
 //! - requests of different ranks for staging buffers, unless there is one for each of them;
-//! - the end of a transfer with the beginning of another access that could race with it. To begin early and to end late
-//!   shows more races than the reverse, so only ends, and what the program does to its own memory, are in conflict;
+//! - the end of a transfer with the beginning of another access that could race with it, unless their epochs, a wait or a
+//!   barrier keep them apart in every order (`access_order`). To begin early and to end late shows more races than the
+//!   reverse, so only ends, and what the program does to its own memory, are in conflict;
 //! - requests and releases of locks with calls that open or close exposures, if one window has both: what its host does
 //!   depends on which comes first. So are calls that unlock it, if it is exposed to a group.
 //!
@@ -36,9 +38,11 @@
 //! close has returned before they were over count as to come until they are ([`Proc::left`](crate::state::Proc)).
 //!
 //! Everything else commutes: posting a receive with the arrival of a message (the match is the same),
-//! waiting, and arrivals of different flows. So does all that happens in a collective: its messages name their
-//! source, are received in the order in which they were sent and are never announced, so that each member comes
-//! to the same end in every order (G. Kahn, The Semantics of a Simple Language for Parallel Programming, 1974).
+//! waiting, and arrivals of different flows. So does the arrival of data that a rank reads, which its library is told of
+//! later, unless the packet that leaves behind it may be before or behind an announcement. So does all that happens in a
+//! collective: its messages name their source, are received in the order in which they were sent and are never announced,
+//! so that each member comes to the same end in every order (G. Kahn, The Semantics of a Simple Language for Parallel
+//! Programming, 1974).
 //! Getting to know a communicator is a step of such a kind: it concerns collectives of that communicator only, which
 //! the rank enters behind it.
 
@@ -398,6 +402,11 @@ impl<P: Protocol> View<'_, P> {
 
     fn conflicts_nowhere(&self, channel: Channel, item: &InFlight) -> bool {
         let Channel { at, peer, context, kind } = channel;
+        // The adapter takes the data and sends the packet behind it, of which no library notices. Whether that leaves before
+        // an announcement matters, and nothing else.
+        if matches!(item, InFlight::Read(_, Some(_))) && !self.facts.is_ordered(peer, at) {
+            return true;
+        }
         if self.will_test(at) {
             return false;
         }

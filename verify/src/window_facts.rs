@@ -1,13 +1,14 @@
 //! Facts about the windows of a job that hold in every execution: which accesses may race, and where the order of locks
 //! matters.
 
+use crate::access_order::{AccessOrder, Made, Touch};
 use crate::admission::{Refused, refused};
 use crate::assertions::AssertionFacts;
+use crate::brief_locks::brief_locks;
 use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Access, Act, Job};
 use crate::state::State;
 use crate::violation::ViolationKind;
-use carrousel_program::OwnAccess;
 use carrousel_rank::epoch::{Call, Mode, Packet};
 use carrousel_rank::{Protocol, WindowIndex};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,8 +16,29 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Accesses to the memory of one rank that are compared one by one; of more, each counts as if it might race.
 const COMPARED_MAX: usize = 1024;
 
-/// Ranks, each with the last step at which its program does something.
-type LastSteps = Vec<(u16, u16)>;
+/// Rivals of one access that are told apart; of more, only their ranks are.
+const RIVALS_MAX: usize = 64;
+
+/// What could race with an access, at some rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rival {
+    rank: u16,
+    /// The last step that makes it: until then it is to come.
+    last: u16,
+    kind: RivalKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum RivalKind {
+    /// The program itself touches its memory: it is over at once.
+    Touch,
+    /// This access.
+    Access(u16),
+    /// Any access of the rank.
+    Any,
+}
+
+type Rivals = Vec<Rival>;
 
 /// Facts about the windows of a job.
 #[derive(Clone, Debug, Default)]
@@ -29,11 +51,10 @@ pub(crate) struct WindowFacts {
     pub(crate) assertions: AssertionFacts,
     /// Ranks whose access and exposure epochs do not match.
     pub(crate) groups_differ: Option<ViolationKind>,
-    /// By rank and access: the ranks that access the same bytes in a way that could race, however it is ordered, and the last
-    /// step at which they do.
-    conflicts: Vec<Vec<LastSteps>>,
+    /// By rank and access: those to the same bytes that could race with it, and are not always apart.
+    conflicts: Vec<Vec<Rivals>>,
     /// By rank and step, where a program touches its own memory: the same.
-    touches: Vec<BTreeMap<u16, LastSteps>>,
+    touches: Vec<BTreeMap<u16, Rivals>>,
     /// By window: it is locked, and exposed. What its host does depends on which comes first.
     is_mixed: Vec<bool>,
     /// By window: the same, with an exposure to a group. Whether that is legal depends on which comes first, the exposure
@@ -46,21 +67,13 @@ pub(crate) struct WindowFacts {
     last_lock: Vec<BTreeMap<(u16, u16), u16>>,
     /// The same for exclusive locks.
     last_exclusive: Vec<BTreeMap<(u16, u16), u16>>,
+    /// Windows and hosts whose locks are brief: in which order ranks get them makes no difference.
+    brief_locks: BTreeSet<(u16, u16)>,
 }
-
-/// One access of some rank to the memory of some rank.
-#[derive(Clone, Copy)]
-enum Touch {
-    Access(u16, Access),
-    Own(OwnAccess),
-}
-
-/// An access, with the rank and the step that makes it.
-type Made = (u16, u16, Touch);
 
 impl WindowFacts {
     /// The facts about a job.
-    pub(crate) fn new(job: &Job) -> Self {
+    pub(crate) fn new(job: &Job, portable: bool) -> Self {
         if job.windows.is_empty() {
             return Self::default();
         }
@@ -72,20 +85,22 @@ impl WindowFacts {
             assertions: AssertionFacts::new(job, &refused),
             refused,
             groups_differ: groups_differ(job),
-            conflicts: job
-                .ranks
-                .iter()
-                .map(|program| vec![LastSteps::new(); program.accesses.len()])
-                .collect(),
+            conflicts: job.ranks.iter().map(|program| vec![Rivals::new(); program.accesses.len()]).collect(),
             touches: vec![BTreeMap::new(); ranks],
             is_mixed: vec![false; job.windows.len()],
             is_posted: vec![false; job.windows.len()],
             lack_buffers: lack_buffers(job),
             last_lock: vec![BTreeMap::new(); ranks],
             last_exclusive: vec![BTreeMap::new(); ranks],
+            brief_locks: BTreeSet::new(),
         };
-        for (target, made) in accesses(job) {
-            facts.compare(target, &made);
+        // Under the weakest MPI nothing of the library runs.
+        if !portable {
+            let order = AccessOrder::new(job);
+            for (target, made) in accesses(job) {
+                facts.compare(target, &made, &order);
+            }
+            facts.brief_locks = brief_locks(job, |rank, step| facts.may_race_ever(job, rank, step));
         }
         let mut is_exposed = vec![false; job.windows.len()];
         let mut is_locked = vec![false; job.windows.len()];
@@ -119,30 +134,31 @@ impl WindowFacts {
     }
 
     /// Compares all accesses to the memory of one rank.
-    fn compare(&mut self, target: u16, made: &[Made]) {
-        let last_of = |conflicting: &mut dyn Iterator<Item = &Made>| -> LastSteps {
-            let mut last: BTreeMap<u16, u16> = BTreeMap::new();
-            for (rank, pc, _) in conflicting {
-                let known = last.entry(*rank).or_default();
-                *known = (*known).max(*pc);
-            }
-            last.into_iter().collect()
-        };
-        let any = (made.len() > COMPARED_MAX).then(|| last_of(&mut made.iter()));
+    fn compare(&mut self, target: u16, made: &[Made], order: &AccessOrder<'_>) {
+        let any = (made.len() > COMPARED_MAX).then(|| by_rank(made.iter().map(rival)));
+        let extents: Vec<_> = made.iter().map(|made| order.extent(made)).collect();
         for (at, one) in made.iter().enumerate() {
-            let last = any.clone().unwrap_or_else(|| {
-                let others =
-                    made.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, other)| other);
-                last_of(&mut others.filter(|other| conflict(target, &one.2, &other.2)))
+            let are_apart = |window: u16, other: usize| {
+                let (Some(this), Some(that)) = (extents[at], extents[other]) else { return false };
+                order.are_apart(target, window, (one, this), (&made[other], that))
+            };
+            let is_rival = |(other, it): &(usize, &Made)| {
+                let window = common_window(target, &one.touch, &it.touch);
+                *other != at && window.is_some_and(|window| !are_apart(window, *other))
+            };
+            let rivals = any.clone().unwrap_or_else(|| {
+                let rivals: Rivals =
+                    made.iter().enumerate().filter(is_rival).map(|(_, it)| rival(it)).collect();
+                if rivals.len() > RIVALS_MAX { by_rank(rivals.into_iter()) } else { rivals }
             });
-            match one {
-                (rank, _, Touch::Access(index, _)) => {
-                    self.conflicts[usize::from(*rank)][usize::from(*index)] = last
+            match one.touch {
+                Touch::Access(index, _) => {
+                    self.conflicts[usize::from(one.rank)][usize::from(index)] = rivals;
                 }
-                (rank, pc, Touch::Own(_)) if !last.is_empty() => {
-                    self.touches[usize::from(*rank)].insert(*pc, last);
+                Touch::Own(_) if !rivals.is_empty() => {
+                    self.touches[usize::from(one.rank)].insert(one.step, rivals);
                 }
-                _ => {}
+                Touch::Own(_) => {}
             }
         }
     }
@@ -167,24 +183,31 @@ impl WindowFacts {
         self.is_mixed(window) && self.is_posted[usize::from(window)]
     }
 
+    /// Whether a rank makes an access at a step that could race with any.
+    fn may_race_ever(&self, job: &Job, rank: u16, step: u16) -> bool {
+        let at = usize::from(rank);
+        match job.ranks[at].steps[usize::from(step)].act {
+            Act::Access(index) => !self.conflicts[at][usize::from(index)].is_empty(),
+            Act::TouchWindow(_) => self.touches[at].contains_key(&step),
+            _ => false,
+        }
+    }
+
     /// Whether the program of a rank touches its own memory at a step, and an access that is under way or to come could
     /// race with it.
     pub(crate) fn may_race_at<P: Protocol>(&self, state: &State<P>, rank: u16, pc: u16) -> bool {
-        self.touches.get(usize::from(rank)).and_then(|touches| touches.get(&pc)).is_some_and(|others| {
-            others.iter().any(|(other, last)| is_before(state, *other, *last) || has_accesses(state, *other))
-        })
+        let rivals = self.touches.get(usize::from(rank)).and_then(|touches| touches.get(&pc));
+        rivals.is_some_and(|rivals| rivals.iter().any(|rival| rival.may_be(state)))
     }
 
     /// Whether something that could race with a transfer under way is to come: then it matters how long it is under way.
     pub(crate) fn may_race<P: Protocol>(&self, state: &State<P>, origin: u16, access: u16) -> bool {
-        let conflicts = self.conflicts.get(usize::from(origin)).and_then(|all| all.get(usize::from(access)));
-        conflicts.is_some_and(|others| {
-            others.iter().any(|(other, last)| is_before(state, *other, *last) || has_accesses(state, *other))
-        })
+        let rivals = self.conflicts.get(usize::from(origin)).and_then(|all| all.get(usize::from(access)));
+        rivals.is_some_and(|rivals| rivals.iter().any(|rival| rival.may_be(state)))
     }
 
     /// Whether the order matters in which a host gets this rank's request for its lock, and those of others. Two shared
-    /// ones come to the same end in either order.
+    /// ones come to the same end in either order, as do any two if all are brief.
     pub(crate) fn locks_race<P: Protocol>(
         &self,
         state: &State<P>,
@@ -192,6 +215,9 @@ impl WindowFacts {
         host: u16,
         (origin, mode): (u16, Mode),
     ) -> bool {
+        if self.brief_locks.contains(&(window, host)) {
+            return false;
+        }
         let excludes = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
         let last = if mode == Mode::Exclusive { &self.last_lock } else { &self.last_exclusive };
         let requests = |(channel, item): &(Channel, InFlight)| {
@@ -223,17 +249,45 @@ fn is_before<P: Protocol>(state: &State<P>, rank: u16, last: u16) -> bool {
     state.procs[usize::from(rank)].pc <= last
 }
 
-/// Whether a rank has called accesses that are not known to be complete: they may be waiting for a grant.
-fn has_accesses<P: Protocol>(state: &State<P>, rank: u16) -> bool {
-    !state.procs[usize::from(rank)].accesses.is_empty()
+impl Rival {
+    /// Whether it is to come, or has been called and is not known to be over: it may be waiting for a grant.
+    fn may_be<P: Protocol>(&self, state: &State<P>) -> bool {
+        let proc = &state.procs[usize::from(self.rank)];
+        proc.pc <= self.last
+            || match self.kind {
+                RivalKind::Touch => false,
+                RivalKind::Access(index) => {
+                    proc.accesses.iter().any(|open| open.access == index)
+                }
+                RivalKind::Any => !proc.accesses.is_empty(),
+            }
+    }
 }
 
-/// By window and target: all accesses.
+/// Any access of each rank, up to its last.
+fn by_rank(rivals: impl Iterator<Item = Rival>) -> Rivals {
+    let mut last: BTreeMap<u16, u16> = BTreeMap::new();
+    for rival in rivals {
+        let known = last.entry(rival.rank).or_default();
+        *known = (*known).max(rival.last);
+    }
+    last.into_iter().map(|(rank, last)| Rival { rank, last, kind: RivalKind::Any }).collect()
+}
+
+fn rival(made: &Made) -> Rival {
+    let kind = match made.touch {
+        Touch::Access(index, _) => RivalKind::Access(index),
+        Touch::Own(_) => RivalKind::Touch,
+    };
+    Rival { rank: made.rank, last: made.step, kind }
+}
+
+/// By target: all accesses.
 fn accesses(job: &Job) -> BTreeMap<u16, Vec<Made>> {
     let mut by_target: BTreeMap<u16, Vec<Made>> = BTreeMap::new();
     for (rank, program) in (0..).zip(&job.ranks) {
-        for (pc, step) in (0..).zip(&program.steps) {
-            let (target, touch) = match step.act {
+        for (step, it) in (0..).zip(&program.steps) {
+            let (target, touch) = match it.act {
                 Act::Access(index) => {
                     let access = program.accesses[usize::from(index)];
                     (access.transfer.target.0 as u16, Touch::Access(index, access))
@@ -241,20 +295,21 @@ fn accesses(job: &Job) -> BTreeMap<u16, Vec<Made>> {
                 Act::TouchWindow(own) => (rank, Touch::Own(own)),
                 _ => continue,
             };
-            by_target.entry(target).or_default().push((rank, pc, touch));
+            by_target.entry(target).or_default().push(Made { rank, step, touch });
         }
     }
     by_target
 }
 
-fn conflict(target: u16, one: &Touch, other: &Touch) -> bool {
+/// The window in which both access common bytes of a rank's memory, in a way that could race.
+fn common_window(target: u16, one: &Touch, other: &Touch) -> Option<u16> {
     match (one, other) {
-        (Touch::Access(_, one), Touch::Access(_, other)) => one.conflicts_with(other),
+        (Touch::Access(_, one), Touch::Access(_, other)) => one.conflicts_with(other).then_some(one.window),
         (Touch::Access(_, access), Touch::Own(own)) | (Touch::Own(own), Touch::Access(_, access)) => {
-            access.conflicts_with_own(target, own)
+            access.conflicts_with_own(target, own).then_some(access.window)
         }
         // A program's own accesses follow each other.
-        (Touch::Own(_), Touch::Own(_)) => false,
+        (Touch::Own(_), Touch::Own(_)) => None,
     }
 }
 

@@ -25,6 +25,9 @@ pub trait Explore {
     /// not receive from any source again, and lets the checker see that two states are one.
     fn forget_arrival_order(&mut self);
 
+    /// Forgets whose message a receive has got that is complete. Changes nothing if nobody will ask.
+    fn forget_message(&mut self, receive: Handle);
+
     /// Makes the messages of `source` the first to have arrived, as if those of other senders had been
     /// slower: for the checker, to which that is another MPI's right.
     fn arrived_first(&mut self, source: RankId);
@@ -49,6 +52,10 @@ impl<P: Protocol> Explore for Rank<P> {
 
     fn forget_arrival_order(&mut self) {
         self.messages.sort_arrived_by_key(|message| message.source);
+    }
+
+    fn forget_message(&mut self, receive: Handle) {
+        self.messages.forget_message(receive);
     }
 
     fn arrived_first(&mut self, source: RankId) {

@@ -67,13 +67,31 @@ pub(crate) fn compare_unchecked(seed: u64, portable: bool) -> Compared {
 }
 
 fn compare_edited(seed: u64, portable: bool, edit: impl Fn(&mut Dice, String) -> String) -> Compared {
+    compare_drawn(400, 20_000, seed, portable, |dice| {
+        let text = draw(dice);
+        edit(dice, text)
+    })
+}
+
+/// The same of so many programs whose epochs follow each other: what orders them decides which of their accesses race, as
+/// all are to the same bytes.
+pub(crate) fn compare_epochs(programs: u32, seed: u64) -> Compared {
+    compare_drawn(programs, 4_000, seed, false, draw_epochs)
+}
+
+fn compare_drawn(
+    programs: u32,
+    max_states: u64,
+    seed: u64,
+    portable: bool,
+    draw: impl Fn(&mut Dice) -> String,
+) -> Compared {
     let mut dice = Dice::new(seed);
     let mut all = Compared { programs: 0, fewer: 0, violated: [0; Check::ALL.len()] };
-    for _ in 0..400 {
+    for _ in 0..programs {
         let text = draw(&mut dice);
-        let text = edit(&mut dice, text);
-        let Some((whole, states)) = verdicts(&text, portable, false, 20_000) else { continue };
-        let Some((some, reduced)) = verdicts(&text, portable, true, 40_000) else {
+        let Some((whole, states)) = verdicts(&text, portable, false, max_states) else { continue };
+        let Some((some, reduced)) = verdicts(&text, portable, true, 2 * max_states) else {
             panic!("the reduction takes more states than there are:\n{text}")
         };
         let whole = comparable(whole);
@@ -218,6 +236,142 @@ fn draw(dice: &mut Dice) -> String {
             let at = draft.dice.below(len) as usize;
             draft.programs[lacks].remove(at);
         }
+    }
+    for (rank, program) in draft.programs.iter().enumerate() {
+        let _ = writeln!(text, "rank {rank}\n  {}\n  wait all", program.join("\n  "));
+    }
+    text
+}
+
+/// What happens in one round of a program whose epochs follow each other.
+impl Draft<'_> {
+    fn barrier(&mut self) {
+        let form = self.form();
+        (0..self.ranks()).for_each(|rank| self.say(rank, format!("{form}barrier")));
+    }
+
+    /// To the only place, so that all accesses meet; as often as not of atomics, which do not race with each other.
+    fn meet(&mut self, rank: u64, target: u64) {
+        let line = match self.dice.below(4) {
+            0 | 1 => format!("put w to {target} size 8"),
+            2 => format!("get w from {target} size 8"),
+            _ => format!("fetch_op w at {target}"),
+        };
+        self.say(rank, line);
+    }
+
+    /// Two exposures of rank 0 for one origin each, maybe the same, or one within a fence epoch.
+    fn two_exposures(&mut self) {
+        for _ in 0..1 + self.dice.below(2) {
+            let origin = 1 + self.dice.below(self.ranks() - 1);
+            let forms = [self.form(), self.form()];
+            self.say(0, format!("post w from [{origin}]"));
+            self.say(0, format!("{}wait_epoch w", forms[0]));
+            self.say(origin, "start w to [0]".to_owned());
+            self.meet(origin, 0);
+            self.say(origin, format!("{}complete w", forms[1]));
+        }
+    }
+
+    fn fence(&mut self) {
+        for rank in 0..self.ranks() {
+            let form = self.form();
+            self.say(rank, format!("{form}fence w"));
+            if self.dice.one_in(4) {
+                self.meet(rank, 0);
+            }
+        }
+    }
+
+    /// The lock of rank 0, mostly; with a message to or from another rank in between, now and then.
+    fn section(&mut self) {
+        let (rank, host) = (self.dice.below(self.ranks()), self.dice.below(4) / 3);
+        let mode = if self.dice.one_in(3) { "shared" } else { "exclusive" };
+        let forms = [self.form(), self.form()];
+        self.say(rank, format!("{}lock w at {host} {mode}", forms[0]));
+        if rank == host && self.dice.one_in(2) {
+            self.say(rank, "store w at 0 size 8".to_owned());
+        } else {
+            self.meet(rank, host);
+        }
+        match self.dice.below(6) {
+            0 => self.message(),
+            1 => self.say(rank, format!("flush w at {host}")),
+            2 => self.say(rank, format!("flush_local w at {host}")),
+            _ => {}
+        }
+        self.say(rank, format!("{}unlock w at {host}", forms[1]));
+    }
+
+    /// One of two ranks waits for a message of the other, which may want the same lock before it sends, and may have it.
+    fn handover(&mut self) {
+        let host = self.dice.below(self.ranks());
+        let waits = self.dice.below(self.ranks());
+        let sends = (waits + 1 + self.dice.below(self.ranks() - 1)) % self.ranks();
+        let within = [self.dice.one_in(2), self.dice.one_in(2)];
+        for (rank, message, is_within) in [
+            (waits, format!("recv from {sends} tag 1 size 8"), within[0]),
+            (sends, format!("send to {waits} tag 1 size 8"), within[1]),
+        ] {
+            self.say(rank, format!("lock w at {host} exclusive"));
+            self.meet(rank, host);
+            if is_within {
+                self.say(rank, format!("flush w at {host}"));
+                self.say(rank, message.clone());
+            }
+            self.say(rank, format!("unlock w at {host}"));
+            if !is_within {
+                self.say(rank, message);
+            }
+        }
+    }
+
+    /// Accesses of a rank that a flush orders.
+    fn flushed(&mut self) {
+        let rank = self.dice.below(self.ranks());
+        self.say(rank, "lock_all w".to_owned());
+        self.meet(rank, 0);
+        if self.dice.one_in(2) {
+            let flush = ["flush w at 0", "flush_all w", "iflush w at 0", "flush_local w at 0"]
+                [self.dice.below(4) as usize];
+            self.say(rank, flush.to_owned());
+            self.meet(rank, 0);
+        }
+        self.say(rank, "unlock_all w".to_owned());
+    }
+
+    fn touch(&mut self) {
+        let verb = if self.dice.one_in(2) { "load" } else { "store" };
+        self.say(0, format!("{verb} w at 0 size 8"));
+    }
+}
+
+/// Two or three ranks that access the same 8 bytes, of rank 0 mostly, in a few epochs of one kind or two.
+fn draw_epochs(dice: &mut Dice) -> String {
+    let ranks = 2 + dice.below(2);
+    let mut text = format!("ranks {ranks}\nwindow w 8\n");
+    for flag in ["access_after_access", "exposure_after_exposure", "exposure_after_access"] {
+        if dice.one_in(4) {
+            let _ = writeln!(text, "option w.{flag} on");
+        }
+    }
+    let kind = dice.below(4);
+    let mut draft = Draft { dice, programs: vec![Vec::new(); ranks as usize] };
+    for _ in 0..2 + draft.dice.below(2) {
+        match (kind, draft.dice.below(6)) {
+            (_, 0) => draft.barrier(),
+            (_, 1) => draft.touch(),
+            (_, 2) if kind > 0 => draft.message(),
+            (0, _) => draft.two_exposures(),
+            (1, 3 | 4) => draft.fence(),
+            (1, _) => draft.two_exposures(),
+            (2, 3) => draft.flushed(),
+            (3, 3) => draft.handover(),
+            _ => draft.section(),
+        }
+    }
+    if kind == 1 {
+        (0..ranks).for_each(|rank| draft.say(rank, "fence w".to_owned()));
     }
     for (rank, program) in draft.programs.iter().enumerate() {
         let _ = writeln!(text, "rank {rank}\n  {}\n  wait all", program.join("\n  "));

@@ -14,6 +14,7 @@ mod ends;
 mod epoch;
 mod epoch_programs;
 mod flow_control;
+mod growth;
 mod interrupted;
 mod jobs;
 mod lock;

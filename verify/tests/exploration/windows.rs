@@ -1,6 +1,6 @@
 //! Scenarios with windows: the verdicts are the same whether orders are left out or not, and the checks find what they say.
 
-use crate::drawn::{Compared, compare, compare_unchecked, verdicts, verify};
+use crate::drawn::{Compared, compare, compare_epochs, compare_unchecked, verdicts, verify};
 use carrousel_scenario::{Check, load};
 use carrousel_verify::report::Verdict;
 use carrousel_verify::run::{Request, check};
@@ -12,6 +12,18 @@ fn verdicts_are_the_same_with_and_without_the_reduction() {
     for check in [Check::DeadlockFreedom, Check::RmaRace, Check::EpochUsage] {
         assert!(violated[check as usize] >= 5, "{check:?}: {}", violated[check as usize]);
     }
+}
+
+/// What is never under way together, and locks that are brief, are left out of the search: the programs are such that it
+/// would be missed.
+#[test]
+fn epochs_that_follow_each_other_have_the_same_verdicts_with_and_without_the_reduction() {
+    let Compared { programs, fewer, violated } = compare_epochs(500, 9);
+    assert!(programs >= 300, "{programs} of 500 programs are small enough");
+    assert!(fewer * 2 > programs, "the reduction reduces {fewer} of {programs}");
+    let races = violated[Check::RmaRace as usize];
+    assert!(races >= 50 && programs - races >= 50, "{races} of {programs} have a race");
+    assert!(violated[Check::DeadlockFreedom as usize] >= 5, "{violated:?}");
 }
 
 /// Whether `nocheck` is true depends on orders that make no other difference.
@@ -50,10 +62,17 @@ fn violated(text: &str) -> Vec<&'static str> {
     violated.map(|(check, _)| check.name()).collect()
 }
 
+/// Ranks that do something with a window of 16 bytes.
+fn ranks(options: &str, programs: &[&str]) -> String {
+    let lines = |program: &str| program.replace("; ", "\n  ");
+    let blocks =
+        (0..).zip(programs).map(|(rank, program): (u32, _)| format!("rank {rank}\n  {}\n", lines(program)));
+    format!("ranks {}\nwindow w 16\n{options}{}", programs.len(), blocks.collect::<String>())
+}
+
 /// Two ranks that do something with a window of 16 bytes.
 fn two(options: &str, first: &str, second: &str) -> String {
-    let lines = |program: &str| program.replace("; ", "\n  ");
-    format!("ranks 2\nwindow w 16\n{options}rank 0\n  {}\nrank 1\n  {}\n", lines(first), lines(second))
+    ranks(options, &[first, second])
 }
 
 #[test]
@@ -166,6 +185,68 @@ fn both_orders_of_two_lock_requests_are_explored() {
              rank {sends}\n  {locked}\n  send to {waits} tag 0 size 8\n  unlock w at 2\n"
         );
         assert_eq!(violated(&text), ["deadlock-freedom"], "{text}");
+    }
+}
+
+/// What seems to keep two accesses apart, and does not. As they follow each other in the order that a search takes first, it
+/// finds the race only if it looks for another one.
+#[test]
+fn accesses_that_something_else_orders_are_found_to_race() {
+    let put = "put w to 0 size 8";
+    for (rank, peer) in [(1, 2), (2, 1)] {
+        let three = |programs: [&str; 3]| {
+            let [zero, one, other] = programs;
+            ranks("", &if rank == 1 { [zero, one, other] } else { [zero, other, one] })
+        };
+        // Behind a flush that is local only, and in one epoch.
+        let late = format!(
+            "lock_all w; {put}; flush_local w at 0; recv from {peer} tag 0 size 8; {put}; unlock_all w"
+        );
+        let text = three(["compute 1us", &late, &format!("send to {rank} tag 0 size 8")]);
+        assert_eq!(violated(&text), ["rma-race"], "{text}");
+        assert_eq!(violated(&text.replace("flush_local", "flush")), [""; 0], "{text}");
+        // Before a barrier, but over behind the next one only.
+        let early = format!("lock_all w; {put}; barrier; flush w at 0; barrier; unlock_all w");
+        let behind = format!("lock_all w; barrier; {put}; barrier; unlock_all w");
+        let text = three(["barrier; barrier", &early, &behind]);
+        assert_eq!(violated(&text), ["rma-race"], "{text}");
+        let early = format!("lock_all w; {put}; flush w at 0; barrier; barrier; unlock_all w");
+        let text = three(["barrier; barrier", &early, &behind]);
+        assert_eq!(violated(&text), [""; 0], "{text}");
+        // In an exposure to one rank, within the fence epoch in which the other one accesses the memory.
+        let exposes = format!("fence w; post w from [{rank}]; wait_epoch w; fence w");
+        let starts =
+            format!("fence w; recv from {peer} tag 0 size 8; start w to [0]; {put}; complete w; fence w");
+        let fenced = format!("fence w; {put}; send to {rank} tag 0 size 8; fence w");
+        let text = three([&exposes, &starts, &fenced]);
+        assert_eq!(violated(&text), ["rma-race"], "{text}");
+    }
+}
+
+/// Each of two ranks has one lock and wants another, or all.
+#[test]
+fn locks_that_are_held_while_others_are_waited_for_have_an_order() {
+    let one = |first: u32, second: u32| {
+        let lock =
+            |host: u32| format!("lock w at {host} exclusive; put w to {host} size 8; flush w at {host}");
+        format!("{}; {}; unlock w at {second}; unlock w at {first}", lock(first), lock(second))
+    };
+    let text = ranks("", &[&one(2, 3), &one(3, 2), "compute 1us", "compute 1us"]);
+    assert_eq!(violated(&text), ["deadlock-freedom"], "{text}");
+    let text = ranks("", &[&one(2, 3), &one(2, 3), "compute 1us", "compute 1us"]);
+    assert_eq!(violated(&text), [""; 0], "{text}");
+    // A lock_all has one lock, and waits for another behind an exclusive request, which waits for the other lock_all.
+    let all = |host: u32| format!("lock_all w; fetch_op w at {host}; flush w at {host}; unlock_all w");
+    let exclusive =
+        |host: u32| format!("lock w at {host} exclusive; fetch_op w at {host}; unlock w at {host}");
+    let text = ranks("", &[&all(2), &all(3), &exclusive(3), &exclusive(2)]);
+    assert_eq!(violated(&text), ["deadlock-freedom"], "{text}");
+    // Who comes second finds the lock taken for ever.
+    let kept = "lock w at 2 exclusive; put w to 2 size 8; flush w at 2";
+    let given_back = format!("{kept}; unlock w at 2");
+    for both in [[kept, &given_back], [&given_back, kept]] {
+        let text = ranks("", &[both[0], both[1], "compute 1us"]);
+        assert_eq!(violated(&text), ["deadlock-freedom", "epoch-usage"], "{text}");
     }
 }
 

@@ -22,7 +22,9 @@ struct Unseen {
     /// Its position among the flow's matching messages, counted from 1, modulo 2^32.
     number: u32,
     tag: Tag,
-    send: Handle,
+    /// The request of a rendezvous, by which its end is known. An eager message is over when it is sent: which request it
+    /// had says only when that was, among all that the rank has sent to anybody.
+    send: Option<Handle>,
 }
 
 /// The keys of an unseen message: its tag; one key that all have in common, for announcements that ignore bits of the
@@ -37,7 +39,7 @@ const UNSEEN: usize = 256;
 
 impl Keyed<3> for Unseen {
     fn keys(&self) -> [u64; 3] {
-        [self.tag.0, 0, self.send.to_bits()]
+        [self.tag.0, 0, self.send.map_or(u64::MAX, Handle::to_bits)]
     }
 }
 
@@ -66,7 +68,7 @@ impl<R: MirrorRules> MirrorSender<R> {
 
     /// The message that is being sent takes its announcement; a message that finds no announcement is unseen.
     #[inline(always)]
-    fn take_announcement(&mut self, tag: Tag, send: Handle) -> Option<Announcement> {
+    fn take_announcement(&mut self, tag: Tag, send: Option<Handle>) -> Option<Announcement> {
         if let Some(at) = self.announcement_for(tag) {
             return Some(self.mirror.remove(at));
         }
@@ -103,7 +105,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
         // An eager message has no end that would remove it from the unseen ones; the receiver's ACK does that (R9).
         self.sent = self.sent.wrapping_add(1);
         if R::eager_takes_announcement() {
-            self.take_announcement(tag, send);
+            self.take_announcement(tag, None);
         }
     }
 
@@ -111,7 +113,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
         let Outgoing { tag, len, send } = *message;
         self.under_way.check_free(send);
         self.sent = self.sent.wrapping_add(1);
-        match self.take_announcement(tag, send) {
+        match self.take_announcement(tag, Some(send)) {
             Some(announcement) if Self::fits(&announcement, len) && agree() => {
                 self.under_way.begin(send, Sent::Written);
                 Route::Write(announcement.target)
@@ -156,7 +158,7 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
     fn finished(&mut self, send: Handle) {
         self.under_way.end(send);
         if R::ats_prunes() {
-            self.unseen.take_oldest(|| [(BY_SEND, send.to_bits())], |message| message.send == send);
+            self.unseen.take_oldest(|| [(BY_SEND, send.to_bits())], |message| message.send == Some(send));
         }
     }
 
@@ -247,6 +249,21 @@ mod tests {
             }
         }
         assert_eq!(sender.seen(1001), Err(Violation::SeenTooMuch { seen: 1001, sent: 1000 }));
+    }
+
+    /// A rank names its requests in the order of its calls, whoever they are for. An end that kept the name of an eager
+    /// message would tell in which turn its peer was sent to.
+    #[test]
+    fn the_request_of_an_eager_message_leaves_nothing_behind() {
+        let after = |requests: [u32; 2]| {
+            let mut sender = MirrorSender::<AllMirrorRules>::default();
+            for index in requests {
+                sender.eager(Tag(0), Handle { index, generation: index });
+            }
+            sender
+        };
+        assert_eq!(after([0, 1]), after([7, 5]));
+        assert_eq!(after([0, 1]).unseen.len(), 2);
     }
 
     #[test]

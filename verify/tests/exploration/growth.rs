@@ -1,0 +1,106 @@
+//! How the number of states grows with the number of ranks: searches of many ranks end only where orders that make no
+//! difference are left out.
+
+use carrousel_rank::{Mirror, Protocol, Published};
+use carrousel_scenario::{Check, load};
+use carrousel_verify::explore::{Limits, explore};
+use carrousel_verify::model::Settings;
+use carrousel_verify::scenario::job;
+
+/// The states of a scenario in the reduced search, which violates these checks.
+fn states<P: Protocol>(text: &str, expected: &[Check]) -> u64 {
+    let scenario =
+        load("growth.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let job = job(&scenario, false).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let limits = Limits { threads: 1, max_states: Some(20_000), ..Limits::default() };
+    let outcome = explore::<P>([job].into(), Settings::default(), &limits);
+    assert!(outcome.exhaustive, "more than {} states:\n{text}", outcome.states);
+    let violated: Vec<Check> = outcome.violations.iter().map(|(check, _)| *check).collect();
+    assert_eq!(violated, expected, "{text}");
+    outcome.states
+}
+
+/// Twice the ranks take at most four times as many steps, and no more states than steps.
+fn does_not_branch(of: impl Fn(u64) -> String) {
+    let [few, many] = [4, 8].map(|ranks| states::<Mirror>(&of(ranks), &[]));
+    assert!(many <= 4 * few, "{few} and {many} states:\n{}", of(4));
+}
+
+#[test]
+fn accesses_of_different_exposures_do_not_meet() {
+    for place in ["0", "me*8"] {
+        does_not_branch(|ranks| {
+            format!(
+                "ranks {ranks}\nwindow w 64\nrank *\n  repeat 3\n    post w from [(me+size-1)%size]\n    \
+                 start w to [(me+1)%size]\n    put w to (me+1)%size size 8 at {place}\n    complete w\n    \
+                 wait_epoch w\n    load w at 0 size 64\n  end\n"
+            )
+        });
+    }
+    for between in ["", "barrier"] {
+        does_not_branch(|ranks| {
+            format!(
+                "ranks {ranks}\nwindow w 16\nrank *\n  fence w\n  repeat 4\n    put w to (me+1)%size size 8\n    \
+                 put w to (me+size-1)%size size 8 at 8\n    fence w\n    {between}\n  end\n"
+            )
+        });
+    }
+}
+
+#[test]
+fn accesses_that_flushes_and_barriers_order_do_not_meet() {
+    for (lock, unlock) in [("lock w at 0 shared", "unlock w at 0"), ("lock_all w", "unlock_all w")] {
+        does_not_branch(|ranks| {
+            format!(
+                "ranks {ranks}\nwindow w 64\nrank 1..{}\n  {lock}\n  repeat 3\n    put w to 0 size 8 at me*8\n    \
+                 flush w at 0\n  end\n  {unlock}\n",
+                ranks - 1
+            )
+        });
+    }
+    // To the same bytes in turns.
+    does_not_branch(|ranks| {
+        let turn = |rank| {
+            let put = "  lock_all w\n  put w to 0 size 8\n  unlock_all w\n";
+            format!("rank {rank}\n{put}rank *\n  barrier\n")
+        };
+        format!("ranks {ranks}\nwindow w 8\n{}", (0..4).map(turn).collect::<String>())
+    });
+}
+
+#[test]
+fn the_order_of_brief_locks_is_not_explored() {
+    for access in ["fetch_op w at 0", "put w to 0 size 8\n  flush w at 0\n  get w from 0 size 8"] {
+        does_not_branch(|ranks| {
+            format!(
+                "ranks {ranks}\nwindow w 8\nrank *\n  lock w at 0 exclusive\n  {access}\n  unlock w at 0\n  \
+                 lock w at 0 shared\n  get w from 0 size 8\n  unlock w at 0\n"
+            )
+        });
+    }
+}
+
+/// What a master has answered in which order is no part of a state, whatever the rules.
+#[test]
+fn answers_leave_the_same_behind_under_both_rule_sets() {
+    let text = "ranks 5\nrank 0\n  repeat 8\n    r = recv from any tag 0 size 8\n    \
+                send to source(r) tag 1 size 8\n  end\nrank 1..4\n  repeat 2\n    send to 0 tag 0 size 8\n    \
+                recv from 0 tag 1 size 8\n  end\n";
+    let expected = [Check::MatchDeterminism];
+    let (mirror, published) = (states::<Mirror>(text, &expected), states::<Published>(text, &expected));
+    assert!(mirror <= 2 * published, "{mirror} and {published} states");
+}
+
+/// A rank that receives from any source has got some of the messages, and is somewhere in its next receive: in which order
+/// they came is no part of a state.
+#[test]
+fn which_messages_have_come_doubles_with_each_sender() {
+    for (size, most_each) in [("8", 8), ("64KiB", 24)] {
+        let text = format!(
+            "ranks 8\nrank 0\n  repeat 7\n    recv from any tag 0 size {size}\n  end\nrank 1..7\n  \
+             send to 0 tag 0 size {size}\n"
+        );
+        let states = states::<Mirror>(&text, &[Check::MatchDeterminism]);
+        assert!(states <= most_each << 7, "{states} states of {size}");
+    }
+}
