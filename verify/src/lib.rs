@@ -34,6 +34,7 @@ mod applicable;
 mod assertions;
 pub mod atomics;
 pub mod bounds;
+mod breadth_first;
 pub mod chart;
 pub mod connection;
 mod context;
