@@ -3,16 +3,15 @@
 pub use crate::limits::{Footprint, Limits, SearchProgress, Stopped};
 
 use crate::action::Action;
-use crate::model::{Model, PROMISES, Settings};
+use crate::breadth_first;
+use crate::model::{Model, Settings};
 use crate::program::Job;
 use crate::search::CoverPoint;
 use crate::state::State;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
-use stateright::{Checker, Model as _};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// A path to a state, with that state's violation.
@@ -56,34 +55,26 @@ pub(crate) fn search<P: Protocol>(
 ) -> SearchOutcome<P> {
     let shared = Arc::clone(model.shared());
     let began = Instant::now();
-    let mut builder = model.checker().threads(limits.threads.max(1));
-    if let Some(depth) = max_depth {
-        builder = builder.target_max_depth(depth.get());
-    }
-    let checker = builder.spawn_bfs();
-    let count = || {
-        let (states, generated) = (checker.unique_state_count(), checker.state_count());
-        (states as u64, generated as u64, shared.expanded.load(Ordering::Relaxed))
-    };
-    let stopped = limits.watch(&shared.stop, || checker.is_done(), count);
-    let checker = checker.join();
+    let found = breadth_first::search(&model, limits, &shared.stop, max_depth);
     // Otherwise the search may have stopped itself at its own bound.
-    let stopped = stopped.or(shared.is_beyond().then_some(Stopped::States));
+    let stopped = found.stopped.or(shared.is_beyond().then_some(Stopped::States));
     // Paths are found by walking the model again, which must be neither stopped nor counted.
     let reached = CoverPoint::ALL.map(|what| shared.reached(what));
     shared.end();
-    let mut discoveries = checker.discoveries();
-    let path = |path: stateright::Path<_, _>| Path { steps: path.into_vec() };
-    let broken = discoveries.remove(PROMISES).map(path);
-    let mut violations: Vec<(Check, Path<P>)> =
-        discoveries.into_iter().filter_map(|(name, steps)| Some((name.parse().ok()?, path(steps)))).collect();
+    let (mut broken, mut violations) = (None, Vec::new());
+    for (name, trail) in &found.violated {
+        match name.parse() {
+            Ok(check) => violations.push((check, Path { steps: trail.walk(&model) })),
+            Err(_) => broken = Some(Path { steps: trail.walk(&model) }),
+        }
+    }
     violations.sort_by_key(|(check, _)| *check);
     SearchOutcome {
         exhaustive: stopped.is_none() && max_depth.is_none(),
         stopped,
-        states: checker.unique_state_count() as u64,
-        generated: checker.state_count() as u64,
-        depth: checker.max_depth() as u64,
+        states: found.states,
+        generated: found.generated,
+        depth: found.depth,
         elapsed: began.elapsed(),
         violations,
         broken,

@@ -12,6 +12,7 @@ use stateright::Property;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The names that states and steps are told with.
 struct Source {
@@ -23,25 +24,31 @@ struct Source {
 pub(crate) struct Explorer<P: Protocol> {
     model: Model<P>,
     source: Arc<Source>,
+    /// A broken promise has been reported, and by check, a violation.
+    is_broken: AtomicBool,
+    is_violated: [AtomicBool; Check::ALL.len()],
 }
 
 impl<P: Protocol> Explorer<P> {
     /// The model of `job`, which was made of `scenario`.
     pub(crate) fn new(job: Job, scenario: Scenario, settings: Settings) -> Self {
         let model = Model::new([job.clone()].into(), settings);
-        Self { model, source: Arc::new(Source { job, scenario }) }
+        let source = Arc::new(Source { job, scenario });
+        Self { model, source, is_broken: AtomicBool::default(), is_violated: Default::default() }
     }
 
     fn show(&self, state: State<P>) -> ShownState<P> {
         ShownState { state, source: Arc::clone(&self.source) }
     }
 
+    /// Only the first breach is reported: stateright keeps the last one.
     fn keeps_promises(&self, shown: &ShownState<P>) -> bool {
-        self.model.keeps_promises(&shown.state)
+        self.model.keeps_promises(&shown.state) || self.is_broken.swap(true, Ordering::Relaxed)
     }
 
     fn holds(&self, shown: &ShownState<P>, check: Check) -> bool {
         self.model.holds(&shown.state, check)
+            || self.is_violated[check as usize].swap(true, Ordering::Relaxed)
     }
 }
 

@@ -36,6 +36,7 @@ mod applicable;
 mod assertions;
 pub mod atomics;
 pub mod bounds;
+mod breadth_first;
 mod brief_locks;
 pub mod chart;
 pub mod connection;

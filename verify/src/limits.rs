@@ -122,7 +122,8 @@ impl Limits<'_> {
         let (mut reported, mut pause) = (began, Duration::from_micros(50));
         let mut stopped = None;
         while !is_done() {
-            std::thread::sleep(pause);
+            // The search wakes this thread at its end.
+            std::thread::park_timeout(pause);
             // The limits are checked often enough that little memory is taken in between.
             pause = (pause * 2).min(Duration::from_millis(20));
             let (states, generated, expanded) = count();

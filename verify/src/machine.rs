@@ -1,8 +1,9 @@
 //! The exploration of a state machine in its environment, and the text of a counterexample.
 
+use crate::breadth_first;
 use crate::explore::{Limits, Stopped};
 use crate::outcome::Outcome;
-use stateright::{Checker, Model, Property};
+use stateright::{Model, Property};
 use std::collections::HashMap;
 use std::fmt::{Debug, Write};
 use std::hash::Hash;
@@ -43,20 +44,16 @@ pub(crate) fn promises<M: Machine>() -> Vec<Property<M>> {
 /// there are no more, the end can be reached.
 pub(crate) fn explore<M: Machine>(model: M, limits: &Limits<'_>) -> Outcome {
     let began = Instant::now();
-    let checker = model.checker().threads(limits.threads.max(1)).spawn_bfs();
-    let count = || (checker.unique_state_count() as u64, checker.state_count() as u64, 0);
-    let mut stopped = limits.watch(checker.model().stop(), || checker.is_done(), count);
-    let checker = checker.join();
-    let (states, generated) = (checker.unique_state_count() as u64, checker.state_count() as u64);
-    let model = checker.model();
+    let found = breadth_first::search(&model, limits, model.stop(), None);
+    let (mut stopped, states, generated) = (found.stopped, found.states, found.generated);
     let reached = model.met();
     // The path of a counterexample is found by walking the model again.
     model.stop().store(false, Ordering::Relaxed);
-    let is_kept = checker.discoveries().is_empty();
+    let is_kept = found.violated.is_empty();
     let mut broken = None;
     if stopped.is_none() || !is_kept {
-        match Graph::of(model, !is_kept, limits) {
-            Ok(graph) => broken = graph.broken(model, is_kept),
+        match Graph::of(&model, !is_kept, limits) {
+            Ok(graph) => broken = graph.broken(&model, is_kept),
             Err(reason) => stopped = stopped.or(Some(reason)),
         }
     }

@@ -46,9 +46,12 @@
 //! Getting to know a communicator is a step of such a kind: it concerns collectives of that communicator only, which
 //! the rank enters behind it.
 
+mod announcements;
 mod closure;
 mod weakest;
 
+use self::announcements::Announcements;
+use self::closure::{Nodes, WorkIsOver};
 use crate::action::Action;
 use crate::facts::Facts;
 use crate::later::sought;
@@ -98,8 +101,9 @@ enum Flow {
 
 /// Appends a persistent set of the actions that are possible in `state`: in the worst case all of them.
 pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, actions: &mut Vec<Action>) {
-    let work = Cell::new(WORK_MAX);
-    let view = View { model, state, facts: model.facts(state.job), far: false, work: &work };
+    let (work, announcements) = (Cell::new(WORK_MAX), Announcements::default());
+    let facts = model.facts(state.job);
+    let view = View { model, state, facts, far: false, work: &work, announcements: &announcements };
     let far = View { far: true, ..view };
     if view.lone_action(actions) {
         return;
@@ -134,17 +138,22 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     seeds.dedup();
     // Of two ranks, each can only wait for the other: both views lead to the same sets.
     let views: &[_] = if state.procs.len() > 2 { &[&view, &far] } else { &[&view] };
+    // By view, the seeds whose sets are not smaller than the best one: no set with one of them is.
+    let mut large: [Nodes; 2] = Default::default();
     'seeds: for seed in seeds {
-        for view in views {
+        for (view, large) in views.iter().zip(&mut large) {
             // Any set found so far is persistent. Looking for a smaller one must not take longer than it saves.
-            let Some(found) = view.closure(seed) else { break 'seeds };
-            let better = best.as_ref().is_none_or(|best| found.len() < best.len());
-            if better && !found.is_empty() {
-                let alone = found.len() == 1;
-                best = Some(found);
-                if alone {
-                    break 'seeds;
-                }
+            let most = best.as_ref().map_or(usize::MAX, |best| best.len() - 1);
+            match view.closure(&[seed], most, large) {
+                Ok(found) if found.is_empty() => {}
+                Ok(found) => best = Some(found),
+                Err(WorkIsOver) => break 'seeds,
+            }
+            if best.is_some() {
+                large.insert(seed);
+            }
+            if best.as_ref().is_some_and(|best| best.len() == 1) {
+                break 'seeds;
             }
         }
     }
@@ -179,8 +188,9 @@ pub(crate) fn actions_towards<P: Protocol>(
         model.all_actions(state, actions);
         return;
     }
-    let work = Cell::new(WORK_MAX);
-    let view = View { model, state, facts: model.facts(state.job), far: false, work: &work };
+    let (work, announcements) = (Cell::new(WORK_MAX), Announcements::default());
+    let facts = model.facts(state.job);
+    let view = View { model, state, facts, far: false, work: &work, announcements: &announcements };
     let mut seeds = Vec::new();
     match place {
         ViolationSite::Step(rank) => seeds.push(Node::Step(rank)),
@@ -192,13 +202,12 @@ pub(crate) fn actions_towards<P: Protocol>(
         }
     }
     let far = View { far: true, ..view };
-    match (view.closure_of(&seeds), far.closure_of(&seeds)) {
-        (Some(near), Some(far)) => {
-            let is_far = near.is_empty() || (!far.is_empty() && far.len() < near.len());
-            actions.extend(if is_far { far } else { near });
-        }
-        (Some(found), None) | (None, Some(found)) => actions.extend(found),
-        (None, None) => model.all_actions(state, actions),
+    let near = view.closure(&seeds, usize::MAX, &Nodes::default());
+    let most = near.as_ref().ok().and_then(|near| near.len().checked_sub(1)).unwrap_or(usize::MAX);
+    match (near, far.closure(&seeds, most, &Nodes::default())) {
+        (Ok(near), Ok(far)) => actions.extend(if far.is_empty() { near } else { far }),
+        (Ok(found), Err(WorkIsOver)) | (Err(WorkIsOver), Ok(found)) => actions.extend(found),
+        (Err(WorkIsOver), Err(WorkIsOver)) => model.all_actions(state, actions),
     }
 }
 
@@ -211,6 +220,8 @@ struct View<'a, P: Protocol> {
     far: bool,
     /// The work that may still go into persistent sets.
     work: &'a Cell<usize>,
+    /// The announcements of this state, for all sets that are looked for.
+    announcements: &'a Announcements,
 }
 
 impl<P: Protocol> View<'_, P> {

@@ -72,10 +72,6 @@ pub struct SearchStatus {
     pub(crate) beyond: AtomicBool,
     /// The search is over. Paths that are walked again are not stopped.
     pub(crate) is_over: AtomicBool,
-    /// By check: a violation has been reported.
-    pub(crate) reported: [AtomicBool; Check::ALL.len()],
-    /// A broken promise has been reported.
-    pub(crate) broken: AtomicBool,
     /// The first message that each wildcard receive got, by rank and ordinal; 0 for none yet.
     pub(crate) matches: Vec<AtomicU64>,
 }

@@ -1,8 +1,9 @@
 //! Shortest counterexamples, at the cost of a search or less.
 //!
-//! The first path that a search finds need not be a shortest one: several threads do not search strictly by depth,
-//! and the reduction takes steps that a violation does not need. One thread that searches by depth finds a shortest
-//! of the paths that its reduction leaves, and which reduction leaves a shortest one depends on the violation.
+//! The first path that a search finds need not be a shortest one, as the reduction takes steps that a violation does not
+//! need. A search finds a shortest of the paths that its reduction leaves, and which reduction leaves a shortest one
+//! depends on the violation. Where several threads search, the first match of a receive is whichever comes first in
+//! time, so one thread searches again, for the same counterexample in every run.
 //!
 //! - *At the end of an execution* (a deadlock, a message without a receive): to every end the reduced search takes an
 //!   execution of the same length, perhaps in another order. The first end that it finds is a nearest one. A rank
@@ -65,12 +66,12 @@ pub fn shorten<P: Protocol>(
     shortening.reduces &= outcome.broken.is_none();
     let ranks = job.ranks.len() as u64;
     shortening.left = outcome.states.max(EXPANDED_MIN * RANKS / ranks.max(RANKS));
-    // A counterexample that one thread has found by depth in all orders, or at the end of an execution, is a shortest
-    // one already; so is a violation in an initial state.
-    let by_depth = limits.threads <= 1;
+    // A counterexample that one thread has found in all orders, or at the end of an execution, is a shortest one already;
+    // so is a violation in an initial state.
+    let alone = limits.threads <= 1;
     for (check, path) in std::mem::take(&mut outcome.violations) {
         let is_known = path.steps.len() <= 1
-            || by_depth && (is_whole || (shortening.reduces && shortening.is_at_the_end(check)));
+            || alone && (is_whole || (shortening.reduces && shortening.is_at_the_end(check)));
         let mut best = Shortest { check, path, is_known };
         if !is_known {
             shortening.shorten(&mut best);

@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// does not change the exit status), `rma-race`, `epoch-usage`, `lock-exclusion`, `request-leak`,
 /// `unmatched-message`. Each is `proven`, `violated` with a shortest counterexample, `inconclusive` when
 /// a bound was hit, or `not-applicable` when the file has nothing that the check speaks of. Ctrl-C ends
-/// the search, and its results so far are printed; a second one ends the command. A file with `expect CHECK violated`
-/// lines is its own regression test.
+/// the search, and its results so far are printed; another one, after a second or later, ends the command. A file with
+/// `expect CHECK violated` lines is its own regression test.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -4,7 +4,6 @@ use super::bounds::MemoryBounds;
 use crate::rules::EnvironmentRules;
 use crate::situations::{Situations, situations};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 situations! {
     /// A situation that an exploration has to cover.
@@ -34,7 +33,6 @@ situations! {
 #[derive(Default)]
 pub(super) struct MemorySearch {
     pub(super) situations: Situations<MemoryCoverPoint>,
-    pub(super) is_broken: AtomicBool,
 }
 
 /// The application, the driver, the adapter and the kernel around the state machine.

@@ -1,21 +1,20 @@
-//! The model that stateright explores.
+//! The model that is explored, in stateright's words.
 
 use super::bounds::MemoryBounds;
 use super::environment::Environment;
 use super::state::MemoryState;
 use super::step::{self, MemoryAction};
 use super::tell;
+use crate::breadth_first;
 use crate::explore::Limits;
 use crate::outcome::Outcome;
 use crate::rules::EnvironmentRules;
 use carrousel_registration::{CacheRules, ReuseRules};
-use stateright::{Checker, Model as _, Property};
+use stateright::Property;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-const PROMISES: &str = "promises";
 
 /// The state machine under the rules `C` and `R`, in its environment.
 pub(super) struct MemoryModel<C, R> {
@@ -28,30 +27,25 @@ impl<C: CacheRules, R: ReuseRules> MemoryModel<C, R> {
         Self { environment: Environment::new::<E>(bounds), rules: PhantomData }
     }
 
-    /// Only the first violation is reported, so that its path is the shortest: stateright keeps the last one.
     fn keeps_promises(&self, state: &MemoryState<C, R>) -> bool {
-        let is_kept = state.violation.is_none() && !step::is_stuck(&self.environment, state);
-        is_kept || self.environment.shared.is_broken.swap(true, Ordering::Relaxed)
+        state.violation.is_none() && !step::is_stuck(&self.environment, state)
     }
 
     /// Explores all executions.
     pub(super) fn explore(self, limits: &Limits<'_>) -> Outcome {
         let shared = Arc::clone(&self.environment.shared);
         let began = Instant::now();
-        let checker = self.checker().threads(limits.threads.max(1)).spawn_bfs();
-        let count = || (checker.unique_state_count() as u64, checker.state_count() as u64, 0);
-        let stopped = limits.watch(&shared.situations.stop, || checker.is_done(), count);
-        let checker = checker.join();
+        let found = breadth_first::search(&self, limits, &shared.situations.stop, None);
         // The path is found by walking the model again.
         shared.situations.stop.store(false, Ordering::Relaxed);
-        let path = checker.discoveries().remove(PROMISES);
+        let broken = found.violated.first().map(|(_, trail)| trail.walk(&self));
         Outcome {
-            states: checker.unique_state_count() as u64,
-            generated: checker.state_count() as u64,
+            states: found.states,
+            generated: found.generated,
             seconds: began.elapsed().as_secs_f64(),
             reached: shared.situations.met(),
-            stopped,
-            broken: path.map(|path| tell::tell(&checker.model().environment, &path.into_vec())),
+            stopped: found.stopped,
+            broken: broken.map(|path| tell::tell(&self.environment, &path)),
         }
     }
 }
@@ -75,7 +69,7 @@ impl<C: CacheRules, R: ReuseRules> stateright::Model for MemoryModel<C, R> {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always(PROMISES, |model: &Self, state: &MemoryState<C, R>| {
+        vec![Property::always("promises", |model: &Self, state: &MemoryState<C, R>| {
             model.keeps_promises(state)
         })]
     }

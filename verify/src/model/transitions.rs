@@ -1,4 +1,4 @@
-//! The states, actions and properties of a model, as stateright asks for them.
+//! The states, actions and properties of a model, in stateright's words.
 
 use super::Model;
 use crate::action::Action;
@@ -34,13 +34,13 @@ macro_rules! properties {
 pub(crate) use properties;
 
 impl<P: Protocol> Model<P> {
-    /// Whether the library has kept its promises in a state. As with checks, only the first breach is reported.
+    /// Whether the library has kept its promises in a state.
     pub(crate) fn keeps_promises(&self, state: &State<P>) -> bool {
-        if !state.violations.iter().any(Violation::is_fatal) {
-            return true;
+        let is_broken = state.violations.iter().any(Violation::is_fatal);
+        if is_broken {
+            self.found(None);
         }
-        self.found(None);
-        self.shared.broken.swap(true, Ordering::Relaxed)
+        !is_broken
     }
 
     /// Ends the search if this is its goal.
@@ -50,14 +50,13 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    /// Whether a check holds in a state. Only the first violation is reported, so that its path is the shortest:
-    /// stateright keeps the last one.
+    /// Whether a check holds in a state.
     pub(crate) fn holds(&self, state: &State<P>, check: Check) -> bool {
-        if !state.violations.iter().any(|violation| violation.check == check) {
-            return true;
+        let is_violated = state.violations.iter().any(|violation| violation.check == check);
+        if is_violated {
+            self.found(Some(check));
         }
-        self.found(Some(check));
-        self.shared.reported[check as usize].swap(true, Ordering::Relaxed)
+        !is_violated
     }
 }
 

@@ -7,16 +7,20 @@ use crate::later::sought;
 use crate::network::{Channel, ChannelKind, Message};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::Proc;
-use crate::weakest::calls::{is_of_window, lock_actions};
+use crate::weakest::calls::is_of_window;
 use carrousel_rank::{Call, Explore, Pattern, Protocol, Source};
 use std::collections::HashSet;
 
 /// Up to so many nodes are compared one by one.
-const FEW: usize = 64;
+const FEW: usize = 32;
 
-/// The nodes of a set, in the order in which they have entered it.
+/// The sets of a state have taken as much work as they may.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WorkIsOver;
+
+/// Some nodes, in the order in which they have come.
 #[derive(Default)]
-struct Nodes {
+pub(super) struct Nodes {
     list: Vec<Node>,
     /// All of them, if there are more than [`FEW`].
     many: HashSet<Node, ahash::RandomState>,
@@ -27,9 +31,10 @@ impl Nodes {
         if self.list.len() > FEW { self.many.contains(node) } else { self.list.contains(node) }
     }
 
-    fn insert(&mut self, node: Node) {
+    /// Whether it is new.
+    pub(super) fn insert(&mut self, node: Node) -> bool {
         if self.contains(&node) {
-            return;
+            return false;
         }
         self.list.push(node);
         match self.list.len() {
@@ -37,23 +42,29 @@ impl Nodes {
             len if len > FEW => _ = self.many.insert(node),
             _ => {}
         }
+        true
     }
 }
 
 impl<P: Protocol> View<'_, P> {
-    /// The possible actions of the smallest set that contains `seed` and is closed under conflict and,
-    /// for what is not possible yet, under what could make it possible. `None` if it is too large to be looked for.
-    pub(super) fn closure(&self, seed: Node) -> Option<Vec<Action>> {
-        self.closure_of(&[seed])
-    }
-
-    /// The same for several seeds.
-    pub(super) fn closure_of(&self, seeds: &[Node]) -> Option<Vec<Action>> {
+    /// The possible actions of the smallest set that contains `seeds` and is closed under conflict and,
+    /// for what is not possible yet, under what could make it possible. None if they are more than `most`: such a set is
+    /// given up as soon as it is known to hold more, and so is one with a node of `large`, whose own sets are known to.
+    pub(super) fn closure(
+        &self,
+        seeds: &[Node],
+        most: usize,
+        large: &Nodes,
+    ) -> Result<Vec<Action>, WorkIsOver> {
         let mut nodes = Nodes::default();
-        seeds.iter().for_each(|seed| nodes.insert(*seed));
-        let mut next = 0;
+        seeds.iter().for_each(|seed| _ = nodes.insert(*seed));
+        let (mut next, mut actions) = (0, 0);
         while let Some(node) = nodes.list.get(next).copied() {
             next += 1;
+            actions += self.least_actions(node);
+            if actions > most || large.contains(&node) {
+                return Ok(Vec::new());
+            }
             // A node for the flows of all peers is looked at once for each peer.
             let peers = match node {
                 Node::ReceiveEnds(_) | Node::Collective(_) => usize::from(self.ranks()),
@@ -61,10 +72,36 @@ impl<P: Protocol> View<'_, P> {
             };
             let left = self.work.get().checked_sub(1 + peers);
             self.work.set(left.unwrap_or(0));
-            left?;
-            self.needs(node, &mut |needed| nodes.insert(needed));
+            left.ok_or(WorkIsOver)?;
+            self.needs(node, &mut |needed| _ = nodes.insert(needed));
         }
-        Some(self.possible(&nodes))
+        let found = self.possible(&nodes);
+        Ok(if found.len() > most { Vec::new() } else { found })
+    }
+
+    /// At least so many actions enter a set with a node, and with no other one.
+    fn least_actions(&self, node: Node) -> usize {
+        match node {
+            Node::Step(rank) => usize::from(self.model.can_step(self.state, rank)),
+            node => self.arrivals_of(node).filter(|channel| self.end_of(*channel) == node).count(),
+        }
+    }
+
+    /// The channels whose oldest items arrive at an end.
+    fn arrivals_of(&self, node: Node) -> impl Iterator<Item = Channel> {
+        let heads = node.of_arrivals().into_iter().flat_map(|at| self.state.network.heads_at(at));
+        let channels = heads.map(|(channel, _)| *channel);
+        channels.filter(move |channel| self.end_of(*channel) == node || self.joint_end(*channel) == node)
+    }
+
+    /// The end of an arrival, where a rank whose last receive from any source has its message is named jointly by that.
+    fn joint_end(&self, channel: Channel) -> Node {
+        match channel.kind {
+            ChannelKind::Forward | ChannelKind::Read(_) if !channel.context.is_collective() => {
+                Node::ReceiveEnds(channel.at)
+            }
+            _ => self.end_of(channel),
+        }
     }
 
     fn needs(&self, node: Node, need: &mut dyn FnMut(Node)) {
@@ -147,14 +184,7 @@ impl<P: Protocol> View<'_, P> {
     /// Whether something can happen at the flow's receiving end.
     fn is_receiving(&self, at: u16, peer: u16) -> bool {
         let end = Node::ReceiveEnd(at, peer);
-        let announces = || {
-            let mut announcements = Vec::new();
-            self.model.announcements(self.state, at, &mut announcements);
-            announcements.iter().any(|action| match action {
-                Action::Announce { receive, .. } => self.end_of_request(at, *receive) == end,
-                _ => false,
-            })
-        };
+        let announces = || self.announcements.of(self, at).iter().any(|(_, of)| *of == end);
         self.state.network.heads_at(at).any(|(channel, _)| self.end_of(*channel) == end) || announces()
     }
 
@@ -358,36 +388,52 @@ impl<P: Protocol> View<'_, P> {
                 self.model.steps(self.state, *rank, &mut actions);
             }
         }
-        lock_actions(self.model, self.state, &mut actions);
-        actions.retain(|action| match action {
-            Action::Lock(step) => nodes.contains(&Node::Locks(step.window, step.host)),
-            _ => true,
-        });
-        for (channel, _) in self.state.network.heads() {
-            // A rank whose last receive from any source has its message is named jointly by that.
-            let jointly = match channel.kind {
-                ChannelKind::Forward | ChannelKind::Read(_) if !channel.context.is_collective() => {
-                    nodes.contains(&Node::ReceiveEnds(channel.at))
-                }
-                _ => false,
-            };
-            if jointly || nodes.contains(&self.end_of(*channel)) {
-                actions.push(Action::Land(*channel));
+        for node in &nodes.list {
+            if let Node::Locks(window, host) = node {
+                self.lock_steps((*window, *host), &mut actions);
             }
         }
-        let before_announcements = actions.len();
-        for rank in 0..self.ranks() {
-            let mut announcements = Vec::new();
-            self.model.announcements(self.state, rank, &mut announcements);
-            actions.extend(announcements.into_iter().filter(|action| match action {
-                Action::Announce { receive, .. } => {
-                    nodes.contains(&self.end_of_request(rank, *receive))
-                        || nodes.contains(&Node::ReceiveEnds(rank))
-                }
-                _ => false,
-            }));
+        let before_arrivals = actions.len();
+        for node in &nodes.list {
+            let arrivals = self.arrivals_of(*node).filter(|channel| {
+                // Those that a rank is named jointly for are looked for with that node.
+                *node == self.joint_end(*channel) || !nodes.contains(&self.joint_end(*channel))
+            });
+            actions.extend(arrivals.map(Action::Land));
         }
-        // Announcements alone do not count as possible: an execution ends where nothing else is.
-        if before_announcements == 0 { Vec::new() } else { actions }
+        actions[before_arrivals..].sort_unstable_by_key(|action| match action {
+            Action::Land(channel) => Some(*channel),
+            _ => None,
+        });
+        let before_announcements = actions.len();
+        if before_announcements == 0 {
+            // Announcements alone do not count as possible: an execution ends where nothing else is.
+            return actions;
+        }
+        // In the order of the ranks, and of their receives.
+        let mut announcements = Vec::new();
+        for node in &nodes.list {
+            let Some(rank) = node.of_arrivals() else { continue };
+            let all = Node::ReceiveEnds(rank);
+            for (number, (action, end)) in self.announcements.of(self, rank).iter().enumerate() {
+                if *node == all || node == end && !nodes.contains(&all) {
+                    announcements.push((rank, number, *action));
+                }
+            }
+        }
+        announcements.sort_unstable_by_key(|(rank, number, _)| (*rank, *number));
+        actions.extend(announcements.into_iter().map(|(_, _, action)| action));
+        actions
+    }
+}
+
+impl Node {
+    /// The rank at whose ends it stands for arrivals.
+    fn of_arrivals(self) -> Option<u16> {
+        match self {
+            Self::SendEnd(at, _) | Self::ReceiveEnd(at, _) => Some(at),
+            Self::ReceiveEnds(at) | Self::Collective(at) => Some(at),
+            Self::Step(_) | Self::Post(..) | Self::Send(..) | Self::Locks(..) => None,
+        }
     }
 }

@@ -10,6 +10,7 @@
 //! - a test, with whatever lets it succeed.
 
 use super::{Node, View};
+use crate::action::Action;
 use crate::open_epochs::EpochForm;
 use crate::program::{Act, Ordinal};
 use crate::weakest::calls::is_of_window;
@@ -156,6 +157,11 @@ impl<P: Protocol> View<'_, P> {
                 need(Node::Step(lock.epoch.0));
             }
         }
+    }
+
+    /// Appends the steps of the lock of a host that are possible.
+    pub(super) fn lock_steps(&self, place: (u16, u16), actions: &mut Vec<Action>) {
+        self.plan().lock_steps_at(self.state, place, |step, _| actions.push(Action::Lock(step)));
     }
 
     /// The hosts with steps of locks that have to happen, and those with others only.

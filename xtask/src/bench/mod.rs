@@ -1,4 +1,4 @@
-//! `cargo xtask bench peers`: measurements of Carrousel, compared with other libraries.
+//! `cargo xtask bench peers`: measurements of Carrousel, compared with other libraries; and of its searches, in [`verify`].
 //!
 //! Machines are never quiet, and what they do changes by the minute. So every round measures all libraries, one
 //! right after the other, and ratios are taken within a round. Where processors are near each other now and far apart
@@ -17,6 +17,7 @@ pub(crate) mod report;
 pub(crate) mod results;
 pub(crate) mod statistics;
 pub(crate) mod targets;
+mod verify;
 
 use carrousel_runner::CarrouselRunner;
 use clap::builder::PossibleValuesParser;
@@ -60,6 +61,12 @@ pub(crate) enum BenchCommand {
     /// most have; the report says how many.
     #[command(after_long_help = MEASUREMENTS)]
     Peers(PeersArgs),
+    /// Measure the searches of `carrousel verify`, and say which targets are met
+    ///
+    /// Each row is a program, verified once: how many states it has, how long the search takes, and the most memory
+    /// that it has had, without what a search of one state has, for each state. A search that does not end in time is
+    /// interrupted, and what it has explored by then stands in the table.
+    Verify(verify::VerifyArgs),
 }
 
 const MEASUREMENTS: &str = "\
@@ -139,7 +146,10 @@ fn positive(text: &str) -> Result<f64, String> {
 
 /// Runs a chore of this kind.
 pub(crate) fn run(bench: &BenchCommand) -> Result<(), String> {
-    let BenchCommand::Peers(arguments) = bench;
+    let arguments = match bench {
+        BenchCommand::Peers(arguments) => arguments,
+        BenchCommand::Verify(arguments) => return verify::run(arguments),
+    };
     if machine::cores() < 2 {
         return Err(
             "two ranks that wait busily need two cores, and one is allowed: see taskset, cpuset".into()
