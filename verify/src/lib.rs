@@ -78,6 +78,7 @@ mod unchecked_locks;
 pub mod violation;
 mod window_facts;
 mod windows;
+pub mod words;
 
 /// The command's allocator, with which tests take two thirds of the time.
 #[cfg(test)]
