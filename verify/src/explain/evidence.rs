@@ -225,11 +225,11 @@ impl<'a> Evidence<'a> {
 
     /// What a rank has learnt at run time, and the messages that it learnt it from.
     fn of_values(&self, rank: u16, steps: &mut BTreeSet<usize>) {
-        let learning =
+        let mut learning =
             self.execution.steps.iter().enumerate().filter(|(_, it)| it.at == rank && !it.learnt.is_empty());
-        steps.extend(learning.map(|(at, _)| at).last());
-        let matched = self.execution.steps.iter().filter(|step| step.at == rank).filter_map(|it| it.matched);
-        if let Some((_, message)) = matched.last() {
+        steps.extend(learning.next_back().map(|(at, _)| at));
+        let here = self.execution.steps.iter().filter(|step| step.at == rank);
+        if let Some((_, message)) = here.filter_map(|step| step.matched).next_back() {
             steps.extend(self.message(message));
         }
     }
