@@ -36,8 +36,8 @@ use carrousel_scenario::Check;
 use std::iter;
 use std::num::NonZeroUsize;
 
-/// Of a path with more states no steps are left out: that takes time with its square.
-const LEAVES_OUT_MAX: usize = 400;
+/// Of a longer path no steps are left out: that takes time with the square of its states, for each rank.
+const LEAVES_OUT_MAX: usize = 10_000_000;
 /// States that may be expanded, even if the first search was smaller.
 pub const EXPANDED_MIN: u64 = 5_000;
 /// Jobs with n times as many ranks may expand an n-th of [`EXPANDED_MIN`].
@@ -193,7 +193,7 @@ impl<'a, P: Protocol> Shortening<'a, P> {
         // Which match is another one depends on what a search has met before.
         if best.check == Check::MatchDeterminism
             || self.is_at_the_end(best.check)
-            || best.path.steps.len() > LEAVES_OUT_MAX
+            || best.path.steps.len().pow(2) * self.model.jobs()[0].ranks.len() > LEAVES_OUT_MAX
         {
             return;
         }
