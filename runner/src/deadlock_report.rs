@@ -26,12 +26,17 @@ impl WaitReports {
     /// The account of the reports so far, which are then forgotten. `ranks` is the size of the job; `scenario` is its
     /// scenario, if it runs one. Empty if there were no reports.
     pub fn account(&mut self, ranks: u32, scenario: Option<&Scenario>) -> String {
-        let by_rank = std::mem::take(&mut self.by_rank);
+        let mut by_rank = std::mem::take(&mut self.by_rank);
         if by_rank.is_empty() {
             return String::new();
         }
+        // Behind its program, a rank of a scenario waits for the others to hand over its times.
+        let has_ended = |waiting: &Waiting| scenario.is_some() && waiting.place.line == 0;
+        let ended =
+            by_rank.values().filter(|waiting| has_ended(waiting)).map(|waiting| waiting.rank).collect();
+        by_rank.retain(|_, waiting| !has_ended(waiting));
         let edges = edges(&by_rank, ranks);
-        Account { by_rank: &by_rank, ranks, scenario, edges }.text()
+        Account { by_rank: &by_rank, ranks, scenario, edges, ended }.text()
     }
 }
 
@@ -41,6 +46,8 @@ struct Account<'a> {
     scenario: Option<&'a Scenario>,
     /// The ranks that each rank waits for.
     edges: HashMap<u32, Vec<Rc<[u32]>>>,
+    /// The ranks whose programs have ended.
+    ended: BTreeSet<u32>,
 }
 
 /// The requests that a rank's call waits for; if it waits for no particular one, all that are pending.
@@ -74,9 +81,10 @@ impl Account<'_> {
     fn text(&self) -> String {
         let longest = self.by_rank.values().map(|waiting| waiting.waited_ms).max().unwrap_or(0);
         let mut lines = vec![format!(
-            "{} of {} ranks wait, for up to {:.1} s:",
+            "{} of {} {}, for up to {:.1} s:",
             self.by_rank.len(),
             self.ranks,
+            if self.by_rank.len() == 1 { "ranks waits" } else { "ranks wait" },
             longest as f64 / 1e3
         )];
         for waiting in self.by_rank.values().take(TOLD) {
@@ -84,6 +92,10 @@ impl Account<'_> {
         }
         if self.by_rank.len() > TOLD {
             lines.push(format!("  and {} more ranks", self.by_rank.len() - TOLD));
+        }
+        if !self.ended.is_empty() {
+            let verb = if self.ended.len() == 1 { "has" } else { "have" };
+            lines.push(format!("  {} {verb} ended", named(&self.ended)));
         }
         lines.push(self.conclusion());
         lines.join("\n")
@@ -116,13 +128,29 @@ impl Account<'_> {
                     received by another receive."
                 .to_owned();
         }
-        let names: Vec<String> = missing.iter().take(TOLD).map(|rank| format!("rank {rank}")).collect();
-        let verb = if missing.len() == 1 { "does" } else { "do" };
-        format!(
-            "They wait for {}, which {verb} not wait: computing, or past the call that would match.",
-            names.join(", ")
-        )
+        let (ended, missing): (BTreeSet<u32>, BTreeSet<u32>) =
+            missing.into_iter().partition(|rank| self.ended.contains(rank));
+        let mut why = Vec::new();
+        if !ended.is_empty() {
+            let verb = if ended.len() == 1 { "has" } else { "have" };
+            why.push(format!("{}, which {verb} ended", named(&ended)));
+        }
+        if !missing.is_empty() {
+            let verb = if missing.len() == 1 { "does" } else { "do" };
+            why.push(format!(
+                "{}, which {verb} not wait: computing, or past the call that would match",
+                named(&missing)
+            ));
+        }
+        format!("They wait for {}.", why.join(", and for "))
     }
+}
+
+/// `rank 1, rank 3`.
+fn named(ranks: &BTreeSet<u32>) -> String {
+    let names: Vec<String> = ranks.iter().take(TOLD).map(|rank| format!("rank {rank}")).collect();
+    let more = ranks.len().saturating_sub(TOLD);
+    if more > 0 { format!("{} and {more} more", names.join(", ")) } else { names.join(", ") }
 }
 
 #[cfg(test)]
@@ -187,6 +215,25 @@ mod tests {
         assert!(text.ends_with(end), "{text}");
         let text = account(4, &[(0, vec![barrier.clone()]), (2, vec![barrier])]);
         assert!(text.contains("\nThey wait for rank 1, rank 3, which do not wait: "), "{text}");
+    }
+
+    /// A rank of a scenario that has ended waits for the others all the same: it is not part of a cycle.
+    #[test]
+    fn ranks_that_have_ended_are_named_as_ended() {
+        let scenario = carrousel_scenario::load("d.scn", b"ranks 3\nrank 0\n  recv from 1 tag 1 size 8\n");
+        let scenario = scenario.expect("it is right");
+        let mut all = WaitReports::default();
+        all.add(&waiting(0, vec![request("receive", Some(1))]).replace("12", "3"));
+        for rank in 1..3 {
+            all.add(&waiting(rank, vec![request("allreduce", None)]).replace("12", "0"));
+        }
+        let text = all.account(3, Some(&scenario));
+        assert!(text.starts_with("1 of 3 ranks waits, "), "{text}");
+        assert!(
+            text.ends_with("  rank 1, rank 2 have ended\nThey wait for rank 1, which has ended."),
+            "{text}"
+        );
+        assert!(!text.contains("allreduce"), "{text}");
     }
 
     #[test]

@@ -181,7 +181,12 @@ pub enum Problem {
     ZeroDivisor,
     #[error("rank {value} does not exist, expected {expected}")]
     #[diagnostic(code(scenario::no_such_rank))]
-    NoSuchRank { value: i64, expected: String },
+    NoSuchRank {
+        value: i64,
+        expected: String,
+        #[help]
+        help: Option<String>,
+    },
     #[error("rank {value} does not exist in `{name}`, expected {expected}")]
     #[diagnostic(
         code(scenario::no_such_rank_in),

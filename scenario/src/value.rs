@@ -71,7 +71,9 @@ pub(crate) fn rank(value: i64, ranks: u32) -> Result<u32, Problem> {
     u32::try_from(value).ok().filter(|rank| *rank < ranks).ok_or_else(|| {
         let last = ranks.saturating_sub(1);
         let expected = if last == 0 { "0".to_owned() } else { format!("0 to {last}") };
-        Problem::NoSuchRank { value, expected }
+        let help =
+            "`%` has the sign of its left side: in a ring, the rank before this one is `(me+size-1)%size`";
+        Problem::NoSuchRank { value, expected, help: (value < 0).then(|| help.to_owned()) }
     })
 }
 
@@ -88,7 +90,7 @@ impl Within {
     /// A rank that exists there.
     pub(crate) fn rank(&self, value: i64) -> Result<u32, Problem> {
         rank(value, self.ranks).map_err(|problem| match (problem, &self.name) {
-            (Problem::NoSuchRank { value, expected }, Some(name)) => {
+            (Problem::NoSuchRank { value, expected, .. }, Some(name)) => {
                 Problem::NoSuchRankIn { value, name: clip(name), expected }
             }
             (problem, _) => problem,

@@ -209,6 +209,13 @@ fn values_are_in_their_range() {
 }
 
 #[test]
+fn a_rank_before_the_first_is_helped_around_the_ring() {
+    let before = "ranks 4\nrank *\nsend to (me-1)%size tag 0 size 1\n";
+    check_err(before, "3:9: rank -1 does not exist, expected 0 to 3 (for rank 0)");
+    check_help(before, "in a ring, the rank before this one is `(me+size-1)%size`");
+}
+
+#[test]
 fn an_error_in_a_block_of_several_ranks_says_for_which() {
     check_err(
         "ranks 3\nrank *\nsend to me+1 tag 0 size 1\n",

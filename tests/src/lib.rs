@@ -34,9 +34,10 @@ pub fn text(path: impl AsRef<Path>) -> String {
 /// # Panics
 /// When there are none.
 pub fn scenarios() -> Vec<PathBuf> {
-    let directories = ["tests/scenarios", "tests/scenarios/communicators", "tests/scenarios/rma"];
-    let of = |directory: &str| -> Vec<PathBuf> {
-        let mut all: Vec<PathBuf> = fs::read_dir(root().join(directory))
+    let directories =
+        ["", "/communicators", "/mistakes", "/rma"].map(|part| format!("tests/scenarios{part}"));
+    let of = |directory: String| -> Vec<PathBuf> {
+        let mut all: Vec<PathBuf> = fs::read_dir(root().join(&directory))
             .expect("there is a directory of scenarios")
             .map(|entry| entry.expect("its entries can be read").path())
             .filter(|path| path.extension().is_some_and(|extension| extension == "scn"))

@@ -82,6 +82,7 @@ pub mod violation;
 pub mod weakest;
 mod window_facts;
 mod windows;
+pub mod words;
 
 /// The command's allocator, with which tests take two thirds of the time.
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The report on a scenario, for people and for scripts.
 
+use crate::chart::Chart;
 use crate::explore::Stopped;
 use carrousel_scenario::Check;
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ impl Verdict {
 
 /// The version of [`Report`] as JSON: raised when a field is removed, or changes its name, type or meaning, or gets a
 /// value that the schema did not name; not when a field is added.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The report on one scenario. Serialises as the object that `--format json` prints.
 #[derive(Clone, Debug, Serialize)]
@@ -84,11 +85,54 @@ pub struct CheckReport {
 pub struct Counterexample {
     /// The violation in a sentence or two.
     pub summary: String,
-    /// How it comes about.
-    pub steps: Vec<StepReport>,
-    /// The messages between the ranks, to be drawn.
+    /// The same for who is told only the steps that matter: whether there is a way with fewer steps in all is no matter
+    /// then.
     #[serde(skip)]
-    pub chart: crate::chart::Chart,
+    pub sentences: String,
+    /// How it comes about: all steps. Those that the violation depends on are marked.
+    pub steps: Vec<StepReport>,
+    /// The steps that the violation depends on, as they are told; some of them as one.
+    #[serde(skip)]
+    pub told: Vec<ToldReport>,
+    /// What is not told, in a line or a few.
+    #[serde(skip)]
+    pub folded: Vec<String>,
+    /// What is told, to be drawn.
+    #[serde(skip)]
+    pub chart: Chart,
+    /// All steps, to be drawn.
+    #[serde(skip)]
+    pub full_chart: Chart,
+}
+
+impl Counterexample {
+    /// Tells all steps.
+    pub fn tell_all(&mut self) {
+        self.told = self.steps.iter().map(ToldReport::of).collect();
+        self.folded.clear();
+        self.sentences.clone_from(&self.summary);
+        self.chart.clone_from(&self.full_chart);
+        self.steps.iter_mut().for_each(|step| step.matters = true);
+    }
+}
+
+/// A step, or several, as told to a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToldReport {
+    /// `rank 0`, `ranks 0 to 3`, or `network`.
+    pub who: String,
+    /// The line of the statement, if it is one.
+    pub line: Option<u32>,
+    /// What happens.
+    pub what: String,
+}
+
+impl ToldReport {
+    /// One step by itself.
+    pub fn of(step: &StepReport) -> Self {
+        let who = step.rank.map_or_else(|| "network".to_owned(), |rank| format!("rank {rank}"));
+        Self { who, line: step.line, what: step.what.clone() }
+    }
 }
 
 /// One step of an execution.
@@ -113,6 +157,8 @@ pub struct StepReport {
     pub sends: Vec<SentReport>,
     /// What happens, in words.
     pub what: String,
+    /// The violation depends on it.
+    pub matters: bool,
 }
 
 /// Kinds of steps.

@@ -26,6 +26,8 @@ pub struct Request<'a> {
     pub portable: bool,
     /// Bounds.
     pub limits: Limits<'a>,
+    /// The most states of the searches for shortest counterexamples, if not the usual number.
+    pub shortest_states: Option<u64>,
     /// The protocol under the messages.
     pub rendezvous: Rendezvous,
     /// A rule that is switched off.
@@ -39,6 +41,7 @@ impl Default for Request<'_> {
         Self {
             portable: false,
             limits: Limits::default(),
+            shortest_states: None,
             rendezvous: Rendezvous::default(),
             without: None,
             reduce: true,
@@ -70,8 +73,15 @@ pub enum Error {
 }
 
 /// Appended to a counterexample that is not known to be a shortest one.
-const MAYBE_SHORTER: &str =
-    " There may be a shorter way: the search for it has ended at its bound, or was interrupted.";
+fn maybe_shorter(limits: &Limits<'_>, bound: u64) -> String {
+    match limits.is_interrupted() {
+        true => " There may be a shorter way: the search for it was interrupted.".to_owned(),
+        false => format!(
+            " There may be a shorter way: the search for it has ended at its bound of {bound} states, which \
+             `--shortest-states` raises."
+        ),
+    }
+}
 
 /// Verifies a scenario.
 ///
@@ -80,7 +90,9 @@ const MAYBE_SHORTER: &str =
 pub fn check(scenario: &Scenario, request: &Request<'_>) -> Result<Report, Error> {
     let job = job(scenario, request.portable)?;
     let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
-    let checking = Checking { job, scenario, limits: request.limits };
+    let checks_rules = request.without.is_some();
+    let (limits, shortest_states) = (request.limits, request.shortest_states);
+    let checking = Checking { job, scenario, limits, shortest_states, checks_rules };
     Ok(with_protocol(request.rendezvous, request.without.as_deref(), settings, checking)?)
 }
 
@@ -118,6 +130,9 @@ struct Checking<'a> {
     job: Job,
     scenario: &'a Scenario,
     limits: Limits<'a>,
+    shortest_states: Option<u64>,
+    /// A rule of the library is switched off, so that all that it does is of interest.
+    checks_rules: bool,
 }
 
 impl WithProtocol for Checking<'_> {
@@ -130,15 +145,24 @@ impl WithProtocol for Checking<'_> {
         // No state behind a broken promise was explored, so checks without a violation are not proven.
         let known = outcome.exhaustive && outcome.broken.is_none();
         let statements = aspects(self.scenario);
-        let shortened = shorten(&jobs[0], settings, &mut outcome, &self.limits);
+        let shortened = shorten(&jobs[0], settings, &mut outcome, &self.limits, self.shortest_states);
         let checks: Vec<CheckReport> = Check::ALL
             .into_iter()
             .map(|check| {
                 let shortest = shortened.counterexamples.iter().find(|shortest| shortest.check == check);
                 let counterexample = shortest.map(|shortest| {
                     let mut told = explain(&jobs[0], &shortest.path, check, Some(self.scenario));
+                    if self.checks_rules {
+                        told.tell_all();
+                    }
+                    // Of steps each of which is needed, those that are told are few, however long the way there is.
                     if !shortest.is_known {
-                        told.summary.push_str(MAYBE_SHORTER);
+                        let remark = maybe_shorter(&self.limits, shortened.bound);
+                        told.summary.push_str(&remark);
+                        // A note is about two matches, both of which are named.
+                        if !shortest.is_minimal && !check.is_note() {
+                            told.sentences.push_str(&remark);
+                        }
                     }
                     told
                 });

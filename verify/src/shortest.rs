@@ -16,19 +16,29 @@
 //! - *A broken promise* of the library, or a search without reduction: all orders are searched. That the reduction
 //!   is right rests on the promises.
 //!
+//! Before these searches, each step of the known path is left out that the rest can do without: how long a path may be
+//! decides how many states a search has to look at. Of a path with which a search has ended at its bound, it is known
+//! at least that none of its steps can be left out.
+//!
 //! All searches together expand no more states than the first one did, or [`EXPANDED_MIN`] (fewer for jobs of very
-//! many ranks, whose states are large). A counterexample that is not known to be a shortest one by then says so.
+//! many ranks, whose states are large), or as many as the caller says. A counterexample that is not known to be a
+//! shortest one by then says so.
 
 use crate::action::Action;
 use crate::explore::{Limits, Path, SearchOutcome, search};
 use crate::model::{Model, Settings};
 use crate::program::Job;
 use crate::search::{SearchGoal, ViolationSite};
+use crate::state::State;
+use crate::step;
+use crate::violation::Violation;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use std::iter;
 use std::num::NonZeroUsize;
 
+/// Of a longer path no steps are left out: that takes time with the square of its states, for each rank.
+const LEAVES_OUT_MAX: usize = 10_000_000;
 /// States that may be expanded, even if the first search was smaller.
 pub const EXPANDED_MIN: u64 = 5_000;
 /// Jobs with n times as many ranks may expand an n-th of [`EXPANDED_MIN`].
@@ -42,6 +52,8 @@ pub struct Shortest<P: Protocol> {
     pub path: Path<P>,
     /// There is no shorter one.
     pub is_known: bool,
+    /// Each of its steps is needed by those behind it.
+    pub is_minimal: bool,
 }
 
 /// Shortest counterexamples, and what they have cost beyond the search that found the first ones.
@@ -52,27 +64,32 @@ pub struct Shortened<P: Protocol> {
     pub states: u64,
     /// States generated.
     pub generated: u64,
+    /// The states that all searches together could expand.
+    pub bound: u64,
 }
 
-/// Shortest counterexamples to the checks that a search with these limits has found violated.
+/// Shortest counterexamples to the checks that a search with these limits has found violated. All searches expand `most`
+/// states, if it is given.
 pub fn shorten<P: Protocol>(
     job: &Job,
     settings: Settings,
     outcome: &mut SearchOutcome<P>,
     limits: &Limits<'_>,
+    most: Option<u64>,
 ) -> Shortened<P> {
     let mut shortening = Shortening::new(job, settings, limits);
     let is_whole = !shortening.reduces;
     shortening.reduces &= outcome.broken.is_none();
     let ranks = job.ranks.len() as u64;
-    shortening.left = outcome.states.max(EXPANDED_MIN * RANKS / ranks.max(RANKS));
+    let bound = most.unwrap_or_else(|| outcome.states.max(EXPANDED_MIN * RANKS / ranks.max(RANKS)));
+    (shortening.left, shortening.done.bound) = (bound, bound);
     // A counterexample that one thread has found in all orders, or at the end of an execution, is a shortest one already;
     // so is a violation in an initial state.
     let alone = limits.threads <= 1;
     for (check, path) in std::mem::take(&mut outcome.violations) {
         let is_known = path.steps.len() <= 1
             || alone && (is_whole || (shortening.reduces && shortening.is_at_the_end(check)));
-        let mut best = Shortest { check, path, is_known };
+        let mut best = Shortest { check, path, is_known, is_minimal: is_known };
         if !is_known {
             shortening.shorten(&mut best);
         }
@@ -122,7 +139,7 @@ impl<'a, P: Protocol> Shortening<'a, P> {
             model,
             limits: Limits { threads: 1, max_states: None, progress: None, ..*limits },
             left: u64::MAX,
-            done: Shortened { counterexamples: Vec::new(), states: 0, generated: 0 },
+            done: Shortened { counterexamples: Vec::new(), states: 0, generated: 0, bound: u64::MAX },
         }
     }
 
@@ -136,6 +153,7 @@ impl<'a, P: Protocol> Shortening<'a, P> {
     }
 
     fn shorten(&mut self, best: &mut Shortest<P>) {
+        self.leave_out(best);
         let ranks = || 0..self.model.jobs()[0].ranks.len() as u16;
         let places: Vec<Option<ViolationSite>> = if !self.reduces || self.is_at_the_end(best.check) {
             vec![None]
@@ -161,6 +179,41 @@ impl<'a, P: Protocol> Shortening<'a, P> {
                 Ended::Found => is_chosen = true,
                 Ended::Nothing => {}
                 Ended::Early => best.is_known = false,
+            }
+        }
+        match best.is_known {
+            true => best.is_minimal = true,
+            // What was found meanwhile may have steps that it can do without, too.
+            false => self.leave_out(best),
+        }
+    }
+
+    /// Leaves out each step of a path without which it leads to the violation, too; the last ones first, as what is
+    /// between may be there for them only.
+    fn leave_out(&self, best: &mut Shortest<P>) {
+        // Which match is another one depends on what a search has met before.
+        if best.check == Check::MatchDeterminism
+            || self.is_at_the_end(best.check)
+            || best.path.steps.len().pow(2) * self.model.jobs()[0].ranks.len() > LEAVES_OUT_MAX
+        {
+            return;
+        }
+        best.is_minimal = true;
+        let goal = SearchGoal { check: Some(best.check), at: None, most: u64::MAX };
+        let model = self.model.focused(self.reduces, goal);
+        let mut at = best.path.steps.len().saturating_sub(2);
+        while at > 0 {
+            if self.limits.is_interrupted() {
+                best.is_minimal = false;
+                return;
+            }
+            at -= 1;
+            let steps = &best.path.steps;
+            let rest = steps.iter().skip(at + 1).filter_map(|(_, action)| *action);
+            let start = &steps[at].0;
+            if let Some(mut rest) = replay(&model, start, rest, best.check) {
+                best.path.steps.truncate(at);
+                best.path.steps.append(&mut rest);
             }
         }
     }
@@ -199,4 +252,33 @@ impl<'a, P: Protocol> Shortening<'a, P> {
         self.done.generated += found.generated;
         Some(found)
     }
+}
+
+/// The path of these actions from a state, as far as a violation of the check; `None` if one of them is not possible, or
+/// no state violates it.
+fn replay<P: Protocol>(
+    model: &Model<P>,
+    start: &State<P>,
+    actions: impl Iterator<Item = Action>,
+    check: Check,
+) -> Option<Vec<(State<P>, Option<Action>)>> {
+    let (mut path, mut state, mut possible) = (Vec::new(), start.clone(), Vec::new());
+    for action in actions {
+        possible.clear();
+        model.all_actions(&state, &mut possible);
+        if !possible.contains(&action) {
+            return None;
+        }
+        let next = step::after(model, &state, action);
+        path.push((state, Some(action)));
+        state = next;
+        if state.violations.iter().any(|violation| violation.check == check) {
+            path.push((state, None));
+            return Some(path);
+        }
+        if state.violations.iter().any(Violation::is_last) {
+            return None;
+        }
+    }
+    None
 }

@@ -256,9 +256,7 @@ impl Rival {
         proc.pc <= self.last
             || match self.kind {
                 RivalKind::Touch => false,
-                RivalKind::Access(index) => {
-                    proc.accesses.iter().any(|open| open.access == index)
-                }
+                RivalKind::Access(index) => proc.accesses.iter().any(|open| open.access == index),
                 RivalKind::Any => !proc.accesses.is_empty(),
             }
     }

@@ -21,6 +21,7 @@ Examples:
   carrousel verify ring.scn                        prove a pattern
   carrousel verify --portable ring.scn             under every MPI: no send may count on buffers
   carrousel verify ring.scn --chart wrong.svg      draw the counterexample
+  carrousel verify ring.scn --full                 every step of it, also those without a part in it
   carrousel verify ring.scn --format json          for a script
   carrousel verify ring.scn --explore              walk through the states in a browser
   carrousel verify --suite rendezvous              prove the protocol: every program up to a bound
@@ -50,6 +51,10 @@ pub(crate) struct VerifyArgs {
     /// Stop after about so many distinct states; checks that are undecided by then are inconclusive
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_states: Option<u64>,
+    /// Look at so many states in search of shorter counterexamples [default: as many as the proof took, at least 5,000];
+    /// a counterexample that may not be a shortest one says so
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64), conflicts_with_all = ["suite", "merge"])]
+    pub(crate) shortest_states: Option<u64>,
     /// Stop when this process has so much memory, such as 8GiB [default: three quarters of what the host and its
     /// control groups have left]. Limits of address space and data (`ulimit -v`, `ulimit -d`) are kept in any case
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
@@ -81,8 +86,9 @@ pub(crate) struct VerifyArgs {
     /// Run a built-in suite instead of scenarios
     #[arg(long, value_enum, conflicts_with_all = ["files", "portable", "max_states"])]
     pub(crate) suite: Option<Suite>,
-    /// With --suite: as far as the longest search that was ever done; hours
-    #[arg(long, requires = "suite", conflicts_with_all = ["files", "merge"])]
+    /// Show every step of a counterexample, also those that have no part in it. With --suite: go as far as the longest
+    /// search that was ever done; hours
+    #[arg(long, conflicts_with = "merge")]
     pub(crate) full: bool,
     /// With --suite: only part I of N, for a job array
     #[arg(long, value_name = "I/N", value_parser = parse_shard)]

@@ -11,6 +11,7 @@ use crate::table::{Align, Cell, Table};
 use carrousel_scenario::{Check, Scenario};
 use carrousel_verify::explore::Stopped;
 use carrousel_verify::report::{CheckReport, Counterexample, Report, Verdict};
+use carrousel_verify::words::words_of;
 
 /// Prints a report.
 pub(crate) fn print(
@@ -33,25 +34,144 @@ pub(crate) fn print(
     }
     out.text(&table.render(2, style))?;
     out.line(&format!("  {}", effort(report)))?;
+    let mut words = Words::default();
+    let mut sections: Vec<Section> = Vec::new();
+    let mut lines = HEAD_LINES + report.checks.len();
     for check in &report.checks {
-        if let Some(counterexample) = &check.counterexample {
+        let Some(counterexample) = &check.counterexample else { continue };
+        let other = report.checks.iter().take_while(|other| other.check != check.check);
+        let mut others = other.filter_map(|other| other.counterexample.as_ref());
+        let telling = if args.full {
+            Telling::Steps
+        } else if check.check.is_note() && report.verdict == Verdict::Violated {
+            Telling::Sentences
+        } else if others.any(|other| other.told == counterexample.told) {
+            Telling::AsAbove
+        } else {
+            Telling::Steps
+        };
+        let before = words.clone();
+        let mut section = Section::new(check, counterexample, telling, &mut words, style);
+        // The steps of a second violation are told if there is room: the first one mends most.
+        if !args.full && !sections.is_empty() && lines + section.lines() > LINES_MAX {
+            words = before;
+            let telling = if telling == Telling::Steps { Telling::NoRoom } else { telling };
+            section = Section::new(check, counterexample, telling, &mut words, style);
+        }
+        lines += section.lines();
+        sections.push(section);
+    }
+    let mut room = if args.full { usize::MAX } else { LINES_MAX.saturating_sub(lines) };
+    for section in &sections {
+        out.line("")?;
+        out.text(&section.text)?;
+        let lines = section.chart.lines().count();
+        if section.chart.is_empty() {
+            continue;
+        }
+        if lines <= room {
+            room -= lines;
             out.line("")?;
-            let paint = if check.check.is_note() { Paint::Note } else { Paint::Bad };
-            out.line(&style.paint(paint, &format!("{} is violated", check.name)))?;
-            out.line(&style.wrapped("  ", &counterexample.summary))?;
-            out.line("")?;
-            out.text(&steps(scenario, counterexample, style))?;
-            let chart = counterexample.chart.text(style.width(), style.color);
-            if !chart.is_empty() {
-                out.line("")?;
-                out.text(&chart)?;
-                if !chart.ends_with('\n') {
-                    out.line("")?;
-                }
-            }
+            out.text(&section.chart)?;
+        } else {
+            out.line(&style.paint(Paint::Faint, NOT_DRAWN))?;
         }
     }
     expectations(scenario, report, conclusion, out)
+}
+
+/// What is told of a counterexample beside its sentences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Telling {
+    /// Its steps, and a chart.
+    Steps,
+    /// Nothing: what a note is about is said in its sentences, and something else is wrong.
+    Sentences,
+    /// That they are those of the violation above.
+    AsAbove,
+    /// Where they are told.
+    NoRoom,
+}
+
+/// Lines of a report that a reader takes in. What is told takes precedence over what is drawn.
+const LINES_MAX: usize = 60;
+/// Lines beside the checks and their counterexamples: the heading, what the search took, and what was expected.
+const HEAD_LINES: usize = 4;
+/// Instead of a chart for which there is no room.
+const NOT_DRAWN: &str = "  (drawn by `--chart OUT.svg`, and here with `--full`)";
+
+/// What is said of a violated check.
+struct Section {
+    text: String,
+    /// Empty if nothing is to be drawn.
+    chart: String,
+}
+
+impl Section {
+    fn new(
+        check: &CheckReport,
+        counterexample: &Counterexample,
+        telling: Telling,
+        words: &mut Words,
+        style: Style,
+    ) -> Self {
+        let paint = if check.check.is_note() { Paint::Note } else { Paint::Bad };
+        let mut text = style.paint(paint, &format!("{} is violated", check.name));
+        text.push('\n');
+        text.push_str(&style.wrapped("  ", &counterexample.sentences));
+        text.push('\n');
+        let mut told = counterexample.sentences.clone();
+        let mut faint = |line: &str| {
+            text.push_str(&style.paint(Paint::Faint, &style.wrapped("  ", line)));
+            text.push('\n');
+        };
+        match telling {
+            Telling::Sentences => {}
+            Telling::AsAbove => faint("(its steps are those above)"),
+            Telling::NoRoom => faint("(its steps are told with `--full`)"),
+            Telling::Steps => {
+                text.push_str(&format!("\n{}", steps(counterexample, style)));
+                for folded in &counterexample.folded {
+                    text.push_str(&style.paint(Paint::Faint, &format!("  {folded}")));
+                    text.push('\n');
+                }
+                counterexample.told.iter().for_each(|step| told.push_str(&format!(" {}", step.what)));
+            }
+        }
+        for (word, meaning) in words.new_in(&told) {
+            text.push_str(&style.paint(Paint::Faint, &style.wrapped("  ", &format!("{word}: {meaning}"))));
+            text.push('\n');
+        }
+        // Of one rank alone, a chart shows no more than the steps.
+        let drawn = (telling == Telling::Steps && counterexample.chart.lanes.len() > 1)
+            .then(|| counterexample.chart.text(style.width(), style.color));
+        let mut chart = drawn.unwrap_or_default();
+        if !chart.is_empty() && !chart.ends_with('\n') {
+            chart.push('\n');
+        }
+        Self { text, chart }
+    }
+
+    /// Lines without the chart, with what separates it, or stands in its place.
+    fn lines(&self) -> usize {
+        self.text.lines().count() + 1 + usize::from(!self.chart.is_empty())
+    }
+}
+
+/// The words that a report has explained.
+#[derive(Clone, Default)]
+struct Words {
+    explained: Vec<&'static str>,
+}
+
+impl Words {
+    /// The library's own words of a text that stand there for the first time.
+    fn new_in(&mut self, text: &str) -> Vec<(&'static str, &'static str)> {
+        let mut found = words_of(text);
+        found.retain(|(word, _)| !self.explained.contains(word));
+        self.explained.extend(found.iter().map(|(word, _)| *word));
+        found
+    }
 }
 
 fn heading(args: &VerifyArgs, scenario: &Scenario, report: &Report, style: Style) -> String {
@@ -125,14 +245,14 @@ fn remark(scenario: &Scenario, check: &CheckReport) -> String {
     }
 }
 
-fn steps(scenario: &Scenario, counterexample: &Counterexample, style: Style) -> String {
+/// The steps that are told. The file stands in the heading.
+fn steps(counterexample: &Counterexample, style: Style) -> String {
     let mut table = Table::plain(&[Align::Right, Align::Left, Align::Left, Align::Left]);
-    for (at, step) in counterexample.steps.iter().enumerate() {
-        let who = step.rank.map_or_else(|| "network".to_owned(), |rank| format!("rank {rank}"));
-        let place = step.line.map_or_else(String::new, |line| format!("{}:{line}", scenario.file));
+    for (at, step) in counterexample.told.iter().enumerate() {
+        let place = step.line.map_or_else(String::new, |line| format!("line {line}"));
         table.row([
             Cell::painted((at + 1).to_string(), Paint::Faint),
-            who.into(),
+            step.who.as_str().into(),
             Cell::painted(place, Paint::Faint),
             step.what.as_str().into(),
         ]);

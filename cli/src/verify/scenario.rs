@@ -14,6 +14,7 @@ use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
 use carrousel_verify::explore::{Limits, SearchProgress};
 use carrousel_verify::rendezvous::Rendezvous;
+use carrousel_verify::report::Counterexample;
 use carrousel_verify::run::{Error, Request, check, serve as serve_explorer};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -68,13 +69,18 @@ fn one(
     errors: Style,
 ) -> Result<Status, Failure> {
     let scenario = input::scenario(file, settings, errors)?;
-    let report = {
+    let mut report = {
         let line = progress::Line::new(&scenario.file, errors);
         let show = |progress: SearchProgress| line.show(progress);
         let mut request = request(args, &show);
         request.limits.interrupt = Some(interrupted);
         check(&scenario, &request).map_err(|error| refusal(&scenario, &error, errors))?
     };
+    // JSON has all steps, and marks those that matter.
+    if args.full && args.format == Format::Human {
+        let all = report.checks.iter_mut().filter_map(|check| check.counterexample.as_mut());
+        all.for_each(Counterexample::tell_all);
+    }
     let conclusion = conclude(&scenario, &report);
     match args.format {
         Format::Json => out.line(&json(&report)?)?,
@@ -123,6 +129,7 @@ fn request<'a>(args: &VerifyArgs, progress: &'a (dyn Fn(SearchProgress) + Sync))
             interrupt: None,
             progress: Some(progress),
         },
+        shortest_states: args.shortest_states,
         rendezvous: match args.protocol {
             Protocol::Mirror => Rendezvous::Mirror,
             Protocol::Published => Rendezvous::Published,

@@ -53,6 +53,11 @@ fn values(schema: &Schema, field: &str) -> BTreeSet<String> {
     of.as_array().expect("they are named").iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
+/// Ranks of which one has no part in what is wrong, and packets of windows.
+const UNFLUSHED: &str = "ranks 3\nwindow w 8\nrank 0\n  lock w at 1 shared\n  put w to 1 size 8\n  send to 1 tag 0 size 8\n  \
+                         unlock w at 1\nrank 1\n  recv from 0 tag 0 size 8\n  load w at 0 size 8\nrank 2\n  \
+                         lock w at 2 shared\n  unlock w at 2\n";
+
 /// With a rule off, an announced receive is taken for the wrong message.
 const MISPREDICTED: &str = "ranks 2\nrank 0\n  irecv from 1 tag any size 64KiB\n  irecv from 1 tag any size 64KiB\n  \
                             wait all\nrank 1\n  send to 0 tag 0 size 8\n  send to 0 tag 1 size 64KiB\n";
@@ -74,16 +79,21 @@ fn every_report_on_a_scenario_is_as_its_schema_says() {
         ("", "wildcard-race.scn", 0),
         ("", "work-queue.scn", 0),
         ("", "missing-barrier.scn", 0),
+        ("", "unflushed.scn", 1),
         ("--protocol published", "wildcard-race.scn", 0),
         ("--protocol published", "work-queue.scn", 0),
         ("--without EAGER_TAKES_ANNOUNCEMENT", "mispredicted.scn", 1),
         ("--max-states 3 --threads 1", "halo.scn", 3),
     ] {
-        let text = if name == "mispredicted.scn" { MISPREDICTED.to_owned() } else { scenario(name) };
+        let text = match name {
+            "mispredicted.scn" => MISPREDICTED.to_owned(),
+            "unflushed.scn" => UNFLUSHED.to_owned(),
+            name => scenario(name),
+        };
         let place = Place::new().with(name, &text);
         let report = value(&place.run(&format!("verify --format json {words} {name}")).status(status).out);
         schema.takes(&report);
-        assert_eq!((&report["version"], &report["file"]), (&json!(1), &json!(name)));
+        assert_eq!((&report["version"], &report["file"]), (&json!(2), &json!(name)));
         for check in report["checks"].as_array().expect("a list") {
             verdicts.insert(check["verdict"].as_str().expect("text").to_owned());
             for step in check["counterexample"]["steps"].as_array().into_iter().flatten() {
@@ -95,7 +105,7 @@ fn every_report_on_a_scenario_is_as_its_schema_says() {
     // What the schema names is really printed.
     assert_eq!(kinds, values(&schema, "kind"));
     assert_eq!(verdicts.len(), 4, "{verdicts:?}");
-    for packet in ["EAGER", "RTS", "RTR", "FIN", "ATS"] {
+    for packet in ["EAGER", "RTS", "RTR", "FIN", "ATS", "LOCK"] {
         assert!(packets.contains(packet), "{packet} is in no counterexample: {packets:?}");
     }
     let ran = Place::new().feed("verify --format json -", &scenario("halo.scn")).status(0);
@@ -111,13 +121,14 @@ fn a_step_says_who_does_what_with_whom() {
     let steps = &report["checks"][0]["counterexample"]["steps"];
     let own = json!({
         "kind": "statement", "rank": 0, "line": 7, "at": 0, "peer": 1, "packet": "RTS", "about": null,
-        "sends": [{"packet": "RTS", "to": 1}], "what": "`send to 1 tag 0 size 1MiB`: sends RTS to rank 1"
+        "sends": [{"packet": "RTS", "to": 1}], "what": "`send to 1 tag 0 size 1MiB`: sends RTS to rank 1",
+        "matters": true
     });
     assert_eq!(steps[0], own);
     let network = json!({
         "kind": "packet", "rank": null, "line": null, "at": 0, "peer": 1, "packet": "RTS",
         "about": {"rank": 1, "line": 7}, "sends": [],
-        "what": "RTS of rank 1's send (line 7) reaches rank 0, which has no receive for it yet"
+        "what": "RTS of rank 1's send (line 7) reaches rank 0, which has no receive for it yet", "matters": true
     });
     assert_eq!(steps[2], network);
 }

@@ -20,15 +20,15 @@ impl Chart {
     pub fn html(&self, title: &str, counterexample: &Counterexample) -> String {
         let title = escape(title);
         let mut steps = String::new();
-        for step in &counterexample.steps {
-            let who = match (step.rank, step.line) {
-                (Some(rank), Some(line)) => format!("<span class=\"who\">rank {rank}, line {line}:</span> "),
-                (Some(rank), None) => format!("<span class=\"who\">rank {rank}:</span> "),
-                (None, _) => String::new(),
+        for step in &counterexample.told {
+            let line = step.line.map_or_else(String::new, |line| format!(", line {line}"));
+            let who = match &*step.who {
+                "network" => String::new(),
+                who => format!("<span class=\"who\">{who}{line}:</span> "),
             };
             steps.push_str(&format!("<li>{who}{}</li>\n", code(&step.what)));
         }
-        let summary = code(&counterexample.summary);
+        let summary = code(&counterexample.sentences);
         let svg = self.svg();
         format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -44,6 +44,8 @@ pub struct ChartRow {
     pub lane: usize,
     /// The text; may be empty if an arrow says it all.
     pub text: String,
+    /// The same in a word or two, where there is no room; empty if it is no statement.
+    pub brief: String,
     /// The arrow that ends here.
     pub arrives: Option<usize>,
     /// The arrows that begin here.

@@ -168,6 +168,10 @@ impl Sheet<'_> {
         let row = &self.chart.rows[index];
         let sent: Vec<String> = row.sends.iter().map(|arrow| number(*arrow)).collect();
         let mut text = format!("{} {}", row.text, sent.join(" ")).trim().to_owned();
+        // The whole statement stands in the list of steps.
+        if !row.brief.is_empty() && wrap(&text, self.layout.text_of(row.lane).1).len() > 1 {
+            text = format!("{} {}", row.brief, sent.join(" ")).trim().to_owned();
+        }
         let mut lines = vec![self.first_line(index)];
         let step = row.step.to_string();
         lines[0].put(self.layout.gutter - 4 - step.len().min(self.layout.gutter - 4), &step, Ink::Faint);

@@ -1,11 +1,12 @@
 //! A violation in a sentence or two, with the rule that is broken.
 
-use super::execution::Execution;
+use super::execution::{ExecutedStep, Execution};
 use super::names::{Names, bytes};
+use crate::action::{Action, Choice};
 use crate::network::Message;
-use crate::program::{Act, Ordinal, Start};
+use crate::program::{Act, Ordinal, Sought, Start};
 use crate::violation::ViolationKind;
-use carrousel_rank::Communicator;
+use carrousel_rank::{Communicator, Source, mpi};
 
 /// A violation in words.
 pub(super) struct Diagnosis {
@@ -234,13 +235,66 @@ impl Diagnoser<'_> {
         Diagnosis {
             summary: format!(
                 "A message is longer than its receive{sizes}. Rank {}'s {sent} is matched by rank {at}'s {}. A \
-                 message may be shorter than its receive, but not longer (MPI-4.1, 3.2.4).",
+                 message may be shorter than its receive, but not longer (MPI-4.1, 3.2.4).{}",
                 message.from,
-                self.names.request_in_full(at, receive)
+                self.names.request_in_full(at, receive),
+                self.other_than_probed(at, receive, message)
             ),
             here: "the message does not fit".to_owned(),
             ranks: vec![at, message.from],
         }
+    }
+
+    /// Of a receive behind a probe: that it has got another message than the probe found. Otherwise nothing.
+    fn other_than_probed(&self, at: u16, receive: Ordinal, message: Message) -> String {
+        let found = || {
+            let start = self.names.step_of(at, receive)?;
+            let is_probe = |pc: &usize| matches!(self.names.act(at, *pc), Some(Act::Probe { .. }));
+            let pc = (0..start).rev().find(is_probe)?;
+            let is_between = |pc: usize| matches!(self.names.act(at, pc), Some(Act::Start(_)));
+            (!(pc + 1..start).any(is_between)).then_some(())?;
+            Some((pc, self.probed(at, pc)?))
+        };
+        match found() {
+            Some((pc, probed)) if probed != message => format!(
+                " The probe {} found {}, but this receive took another message than the probe found: only a receive of the \
+                 probe's `source(NAME)` and `tag(NAME)` is sure to get that one.",
+                self.names.place(at, pc),
+                self.names.message(probed)
+            ),
+            _ => String::new(),
+        }
+    }
+
+    /// The message that a probe found.
+    fn probed(&self, at: u16, pc: usize) -> Option<Message> {
+        let Some(Act::Probe { sought: Sought::Known(communicator, source, tag), .. }) =
+            self.names.act(at, pc)
+        else {
+            return None;
+        };
+        let is_it = |step: &&ExecutedStep| step.at == at && step.pc.map(usize::from) == Some(pc);
+        let last = self.execution.steps.iter().position(|step| is_it(&step))?;
+        let chosen = match self.execution.steps[last].action {
+            Action::Step { choice: Choice::From(from), .. } => Some(from),
+            _ => None,
+        };
+        let mut there: Vec<Message> = Vec::new();
+        for step in self.execution.steps.iter().take(last).filter(|step| step.at == at) {
+            there.extend(step.kept);
+            there.retain(|message| step.matched.is_none_or(|(_, matched)| matched != *message));
+        }
+        let fits = |message: &&Message| match self.names.start(message.from, message.send) {
+            Some(Start::Send { tag: sent, communicator: other, .. }) => {
+                let is_from = match source {
+                    Source::Rank(from) => from.0 == u32::from(message.from),
+                    Source::Any => chosen.is_none_or(|from| from == message.from),
+                };
+                is_from && other == communicator && tag.matches(mpi::tag(*sent))
+            }
+            _ => false,
+        };
+        there.iter().find(fits).copied()
     }
 
     fn too_long_in_collective(&self, at: u16, request: Ordinal) -> Diagnosis {
@@ -316,10 +370,11 @@ impl Diagnoser<'_> {
         Diagnosis {
             summary: format!(
                 "Rank {at}'s {} gets {} here, and {} in another execution. MPI orders the messages of one sender, not \
-                 those of different ones: which comes first is a race (MPI-4.1, 3.5).",
+                 those of different ones: which comes first is a race (MPI-4.1, 3.5).{}",
                 self.names.request_in_full(at, receive),
                 line(message),
-                line(other)
+                line(other),
+                self.other_than_probed(at, receive, message)
             ),
             here: format!("elsewhere it gets {}", line(other)),
             ranks: vec![at, message.from, other.from],

@@ -1,10 +1,14 @@
 //! Violations at windows in a sentence or two.
 
 use super::diagnosis::{Diagnoser, Diagnosis};
+use super::evidence::Evidence;
 use crate::open_epochs::{EpochForm, OpenEpoch};
 use crate::program::is_atomic;
 use crate::violation::BrokenAssertion;
+use carrousel_rank::RankId;
+use carrousel_rank::epoch::Call;
 use carrousel_scenario::Assertion;
+use std::cmp::Ordering;
 
 impl Diagnoser<'_> {
     pub(super) fn epoch_usage(&self, at: u16, error: &str) -> Diagnosis {
@@ -78,12 +82,43 @@ impl Diagnoser<'_> {
     }
 
     pub(super) fn groups_differ(&self, origin: u16, target: u16, window: u16) -> Diagnosis {
+        let to = |rank: u16| RankId(u32::from(rank));
+        let calls = |rank: u16, is_it: &dyn Fn(Call<'_>) -> bool| -> Vec<u16> {
+            let all = self.names.program(rank).into_iter().flat_map(|program| program.calls());
+            let meant = all.filter(|(_, call)| call.window == window && is_it(call.call()));
+            meant.map(|(pc, _)| pc).collect()
+        };
+        let starts = calls(origin, &|call| matches!(call, Call::Start(group) if group.contains(&to(target))));
+        let posts = calls(target, &|call| matches!(call, Call::Post(group) if group.contains(&to(origin))));
+        let first = |rank: u16, calls: &[u16], others: &[u16]| {
+            let extra = calls.get(others.len()).or(calls.last());
+            extra.map_or_else(String::new, |pc| format!(", {}", self.names.place(rank, usize::from(*pc))))
+        };
+        let counts = match starts.len().cmp(&posts.len()) {
+            Ordering::Greater => format!(
+                "rank {origin} starts {} to rank {target} in {}{}, and rank {target} posts {} for it",
+                counted(starts.len(), "access", "es"),
+                self.names.window(window),
+                first(origin, &starts, &posts),
+                counted(posts.len(), "exposure", "s")
+            ),
+            Ordering::Less => format!(
+                "rank {target} posts {} for rank {origin} in {}{}, and rank {origin} starts {} to it",
+                counted(posts.len(), "exposure", "s"),
+                self.names.window(window),
+                first(target, &posts, &starts),
+                counted(starts.len(), "access", "es")
+            ),
+            Ordering::Equal => format!(
+                "rank {origin} does not start as many accesses to rank {target} in {} as rank {target} exposes its memory \
+                 to it, fences among them",
+                self.names.window(window)
+            ),
+        };
         Diagnosis {
             summary: format!(
-                "The groups of start and post do not match: rank {origin} does not start as many accesses to rank \
-                 {target} in {} as rank {target} posts exposures for it. Each access epoch needs an exposure epoch at \
-                 each of its targets (MPI-4.1, 12.5.2).",
-                self.names.window(window)
+                "The groups of start and post do not match: {counts}. Each access epoch needs an exposure epoch at each \
+                 of its targets (MPI-4.1, 12.5.2)."
             ),
             here: format!("accesses of rank {origin} and exposures of rank {target} do not match"),
             ranks: vec![origin, target],
@@ -198,11 +233,94 @@ impl Diagnoser<'_> {
                  undefined (MPI-4.1, 12.7)."
             }
         };
+        let until = self.complete_until(at, first, second).map_or_else(String::new, |it| format!(" {it}"));
         Diagnosis {
-            summary: format!("Two accesses to the same memory of rank {at} race: {one} and {other}. {why}"),
+            summary: format!(
+                "Two accesses to the same memory of rank {at} race: {one} and {other}. {why}{until}"
+            ),
             here: format!("races with {}", self.names.access_of(first.0, first.1)),
             ranks,
         }
+    }
+
+    /// Of an access that was not complete when something was sent that another rank got before its own access: where it
+    /// is complete, and what went out before.
+    fn complete_until(
+        &self,
+        at: u16,
+        (rank, access): (u16, u16),
+        second: (u16, Option<u16>),
+    ) -> Option<String> {
+        let evidence = Evidence::new(self.names, self.execution);
+        let one = evidence.access(rank, access)?;
+        let other = match second.1 {
+            Some(access) => evidence.access(second.0, access)?,
+            None => self.execution.steps.len().checked_sub(1)?,
+        };
+        let program = self.names.program(rank)?;
+        let (it, called) =
+            (program.accesses.get(usize::from(access))?, self.names.step_of_access(rank, access)?);
+        let forms = EpochForm::of_access(it.transfer.target);
+        let calls =
+            || program.calls().filter(|(pc, call)| usize::from(*pc) > called && call.window == it.window);
+        let covers = |target: RankId| target == it.transfer.target;
+        let close = calls().find(|(_, call)| match call.call() {
+            Call::Flush(point) | Call::FlushWithRequest(point) => {
+                !point.is_local && point.target.is_none_or(covers)
+            }
+            call => EpochForm::closed_by(call).is_some_and(|form| forms.contains(&form)),
+        });
+        let mine = self.names.access(rank, access);
+        let sent = evidence.chain(one, other);
+        let sent = sent.iter().filter(|step| self.execution.steps[**step].at == rank && **step > one).min();
+        let sent = sent.and_then(|step| self.execution.steps[*step].pc).map(usize::from);
+        if sent.is_none() && second.1.is_some() {
+            return None;
+        }
+        let place = |pc: &u16| self.names.place(rank, usize::from(*pc));
+        let is_passive =
+            close.as_ref().is_some_and(|(_, call)| matches!(call.call(), Call::Unlock(_) | Call::UnlockAll));
+        let until = match &close {
+            None => format!(
+                "Nothing completes rank {rank}'s {mine} at rank {at}: no flush, and no end of its epoch, follows"
+            ),
+            Some((pc, call)) => {
+                let until = match call.call() {
+                    Call::Unlock(_) | Call::UnlockAll => {
+                        format!("only {}, or with a flush before", place(pc))
+                    }
+                    Call::Complete => format!(
+                        "only when rank {at} returns from the end of its exposure, behind rank {rank}'s call {}",
+                        place(pc)
+                    ),
+                    Call::Fence => format!(
+                        "only when rank {at} returns from the fence that ends the epoch, which rank {rank} calls {}",
+                        place(pc)
+                    ),
+                    _ => format!("only {}", place(pc)),
+                };
+                format!("Rank {rank}'s {mine} is complete at rank {at} {until}")
+            }
+        };
+        let before = close.as_ref().map_or(usize::MAX, |(pc, _)| usize::from(*pc));
+        let mut text = until;
+        if let Some(pc) = sent.filter(|pc| *pc < before) {
+            let what = self.names.place(rank, pc);
+            text.push_str(&format!("; the call {what} comes before that, and so does not order them"));
+        }
+        text.push('.');
+        let local = calls().find(|(pc, call)| {
+            let is_local = match call.call() {
+                Call::Flush(point) | Call::FlushWithRequest(point) => point.is_local,
+                _ => false,
+            };
+            usize::from(*pc) < before && is_local
+        });
+        if let Some((pc, _)) = local.filter(|_| is_passive) {
+            let place = self.names.place(rank, usize::from(pc));
+            text.push_str(&format!(" The call {place} completes it at its origin only."));
+        }
+        Some(text)
     }
 
     pub(super) fn locked_twice(&self, at: u16, origin: u16, holder: u16) -> Diagnosis {
@@ -228,5 +346,14 @@ impl Diagnoser<'_> {
             here: format!("the buffer is still in use by its {}", self.names.access(at, access)),
             ranks: vec![at],
         }
+    }
+}
+
+/// `no access`, `1 access`, `2 accesses`.
+fn counted(count: usize, one: &str, plural: &str) -> String {
+    match count {
+        0 => format!("no {one}"),
+        1 => format!("1 {one}"),
+        _ => format!("{count} {one}{plural}"),
     }
 }

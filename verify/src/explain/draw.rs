@@ -6,6 +6,7 @@ use super::execution::{ExecutedStep, Execution, Sent, SentId};
 use super::late::{self, Wait};
 use super::names::Names;
 use super::of_windows;
+use super::slice::{Slice, ToldStep};
 use super::stuck::Deadlock;
 use super::weakest;
 use crate::action::{Action, Choice};
@@ -33,22 +34,36 @@ pub(super) struct Ending<'a> {
 }
 
 /// Draws the steps that are kept, and how they end.
-pub(super) fn chart(names: &Names<'_>, execution: &Execution, keep: &[bool], ending: &Ending<'_>) -> Chart {
+pub(super) fn chart(names: &Names<'_>, execution: &Execution, slice: &Slice, ending: &Ending<'_>) -> Chart {
     let &Ending { deadlock, diagnosis, .. } = ending;
-    let kept: Vec<(usize, &ExecutedStep)> =
-        execution.steps.iter().enumerate().filter(|(at, _)| keep[*at]).collect();
+    let keep = &slice.keep[..];
+    let is_whole = keep.iter().all(|keep| *keep);
+    // A collective is drawn where the last of its ranks enters it.
+    let kept: Vec<(usize, &ExecutedStep)> = slice
+        .told
+        .iter()
+        .filter_map(|told| match told {
+            ToldStep::One(at) => Some(*at),
+            ToldStep::Collective(_, entries) => entries.last().copied(),
+        })
+        .map(|at| (at, &execution.steps[at]))
+        .collect();
     let skipped = kept.len().saturating_sub(ROWS_MAX);
     let drawn = &kept[skipped..];
-    let stuck = deadlock.map_or(Vec::new(), Deadlock::ranks);
+    let stuck = deadlock.map_or(Vec::new(), |deadlock| match is_whole {
+        true => deadlock.ranks(),
+        false => deadlock.told(),
+    });
     let first = diagnosis.ranks.iter().copied().chain(stuck);
     let acting = drawn.iter().map(|(_, step)| step.at);
-    let addressed =
-        drawn.iter().flat_map(|(_, step)| &step.sent).map(|sent| execution.sent[*sent].channel.at);
+    let sent = drawn.iter().flat_map(|(_, step)| &step.sent).map(|sent| &execution.sent[*sent]);
+    let addressed = sent.filter(|_| is_whole).map(|sent| sent.channel.at);
     let (lanes, left_out) = lanes(first.chain(acting).chain(addressed));
     let mut pen = Pen {
         names,
         execution,
         keep,
+        is_whole,
         lanes: &lanes,
         arrows: HashMap::new(),
         steps: Vec::new(),
@@ -85,6 +100,8 @@ struct Pen<'a> {
     execution: &'a Execution,
     /// Which steps are told.
     keep: &'a [bool],
+    /// All are.
+    is_whole: bool,
     lanes: &'a [u16],
     /// The arrow of each item that was sent.
     arrows: HashMap<SentId, usize>,
@@ -109,7 +126,8 @@ impl Pen<'_> {
         let text = self.text(step, arrives.is_some());
         let sends: Vec<usize> = step.sent.iter().filter_map(|id| self.arrow(*id, row)).collect();
         self.steps.push(at);
-        let row = ChartRow { step: number, lane, text, arrives, sends, wrong: None, late: None };
+        let brief = self.brief(step).unwrap_or_default();
+        let row = ChartRow { step: number, lane, text, brief, arrives, sends, wrong: None, late: None };
         self.chart.rows.push(row);
     }
 
@@ -122,6 +140,12 @@ impl Pen<'_> {
         }
         // An item that arrives at a step that is left out would look as if it never arrived.
         if sent.landed.is_some_and(|landed| !self.keep[landed]) {
+            return None;
+        }
+        // Of what is still on its way, only data and messages say something of a program.
+        let is_small = matches!(sent.item, InFlight::OfEpoch { .. } | InFlight::Granted(..))
+            || sent.channel.context.is_collective();
+        if sent.landed.is_none() && is_small && !self.is_whole {
             return None;
         }
         let (from, to) = (self.lane(sent.channel.peer)?, self.lane(sent.channel.at)?);
@@ -219,6 +243,20 @@ impl Pen<'_> {
                 parts.join(", ")
             }
         }
+    }
+
+    /// The line and the verb of a statement; none if it has values that only this execution has.
+    fn brief(&self, step: &ExecutedStep) -> Option<String> {
+        let pc = usize::from(step.pc?);
+        let line = self.names.line(step.at, pc).filter(|_| self.names.has_lines())?;
+        if self.names.values(step.at, pc).is_some() || !step.learnt.is_empty() {
+            return None;
+        }
+        let statement = self.names.statement(step.at, pc);
+        let called = statement.split_once(" = ").map_or(&*statement, |(_, called)| called);
+        let returns = matches!(self.names.act(step.at, pc), Some(Act::Wait(_) | Act::AwaitGrants(_)));
+        let returns = if returns { " returns" } else { "" };
+        Some(format!("{line}: {}{returns}", called.split_whitespace().next()?))
     }
 
     fn own_text(&self, step: &ExecutedStep, pc: usize, choice: Choice) -> String {

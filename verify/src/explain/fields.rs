@@ -30,6 +30,7 @@ impl Narrator<'_> {
             about: landed.and_then(|sent| self.about(sent)).and_then(|about| self.statement_of(about)),
             sends,
             what,
+            matters: true,
         };
         match step.action {
             Action::Step { rank, .. } => {

@@ -70,6 +70,20 @@ impl<P: Protocol> Called<'_, P> {
         (posted < access).then_some((Inefficiency::LatePost, target))
     }
 
+    /// Whether a rank has a statement left that makes such a call on the window.
+    pub(super) fn is_left(&self, rank: u16, is_it: impl Fn(Call<'_>) -> bool) -> bool {
+        let pc = self.state.procs.get(usize::from(rank)).map_or(0, |proc| proc.pc);
+        let calls = self.names.program(rank).into_iter().flat_map(|program| program.calls());
+        calls.filter(|(at, call)| *at >= pc && call.window == self.window).any(|(_, call)| is_it(call.call()))
+    }
+
+    /// Whether an origin has an access epoch open to a target.
+    pub(super) fn has_started(&self, origin: u16, target: u16) -> bool {
+        let to = RankId(u32::from(target));
+        let last = self.calls(origin).filter(|call| matches!(call, Call::Start(_) | Call::Complete)).last();
+        matches!(last, Some(Call::Start(group)) if group.contains(&to))
+    }
+
     /// Whether epochs of a rank are deferred.
     pub(super) fn defers(&self, rank: u16) -> bool {
         self.library(rank).is_some_and(|library| library.deferred() > 0)
@@ -81,7 +95,8 @@ impl<P: Protocol> Called<'_, P> {
 
     /// Whether an origin has not closed the access that an exposure of this number is for.
     pub(super) fn complete(&self, origin: u16, target: u16, exposure: u64) -> Option<(Inefficiency, u16)> {
-        let is_late = !self.has_closed(origin, target, exposure);
+        // An origin whose access took another grant may have completed it long ago.
+        let is_late = !self.has_closed(origin, target, exposure) && self.mixed(origin, target).is_none();
         is_late.then_some((Inefficiency::LateComplete, origin))
     }
 
@@ -132,16 +147,63 @@ impl<P: Protocol> Called<'_, P> {
         closed >= access
     }
 
+    /// An access epoch and an exposure of two ranks that the library has paired, of which one is of a fence and the other
+    /// is not: the step that opens each. Accesses and exposures are paired by their number.
+    pub(super) fn mixed(&self, origin: u16, target: u16) -> Option<Mixed> {
+        let (from, to) = (RankId(u32::from(origin)), RankId(u32::from(target)));
+        let accesses = self.calls_with_steps(origin).filter_map(|(pc, call)| match call {
+            Call::Start(group) if group.contains(&to) => Some((pc, false)),
+            Call::Fence => Some((pc, true)),
+            _ => None,
+        });
+        let exposures = self.calls_with_steps(target).filter_map(|(pc, call)| match call {
+            Call::Post(group) if group.contains(&from) => Some((pc, false)),
+            Call::Fence => Some((pc, true)),
+            _ => None,
+        });
+        let (access, exposure) = accesses.zip(exposures).find(|(access, exposure)| access.1 != exposure.1)?;
+        Some(Mixed { origin, access: access.0, target, exposure: exposure.0, is_fence: exposure.1 })
+    }
+
     /// The calls on the window's epochs that a rank has made, in order.
     fn calls(&self, rank: u16) -> impl Iterator<Item = Call<'_>> {
+        self.calls_with_steps(rank).map(|(_, call)| call)
+    }
+
+    fn calls_with_steps(&self, rank: u16) -> impl Iterator<Item = (usize, Call<'_>)> {
         let pc = self.state.procs.get(usize::from(rank)).map_or(0, |proc| usize::from(proc.pc));
         let program = self.names.program(rank);
-        let steps = program.into_iter().flat_map(move |program| program.steps.iter().take(pc));
-        steps.filter_map(move |step| {
+        let steps = program.into_iter().flat_map(move |program| program.steps.iter().take(pc).enumerate());
+        steps.filter_map(move |(at, step)| {
             let Act::Start(ordinal) = step.act else { return None };
             let made = program?.synchronization(ordinal).filter(|made| made.window == self.window)?;
-            Some(made.call())
+            Some((at, made.call()))
         })
+    }
+}
+
+/// An access and an exposure that were not meant for each other: one of both is of a fence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mixed {
+    origin: u16,
+    access: usize,
+    target: u16,
+    exposure: usize,
+    /// The exposure is that of a fence; otherwise the access is.
+    is_fence: bool,
+}
+
+impl Mixed {
+    /// `rank 0's access at line 9 (`start w to [1]`) took the grant of rank 1's fence ...`
+    pub(super) fn sentence(self, names: &Names<'_>) -> String {
+        let access = names.place(self.origin, self.access);
+        let exposure = names.place(self.target, self.exposure);
+        let (start, post) = if self.is_fence { ("start", "fence") } else { ("fence", "post") };
+        format!(
+            "Rank {}'s {start} {access} took the grant of rank {}'s {post} {exposure}, which is not meant for it: accesses \
+             and exposures of two ranks are paired in the order of their calls, those of fences too.",
+            self.origin, self.target
+        )
     }
 }
 

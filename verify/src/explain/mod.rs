@@ -3,24 +3,27 @@
 //! Begin reading at [`explain`]. A path is a sequence of states; what happened between two of them is found by
 //! comparing them (`execution`), named by the lines of the scenario (`names`), put into words (`narrator`) and into
 //! fields for programs (`fields`). The violation at its end is summed up with the rule that is broken (`diagnosis`;
-//! `stuck` for deadlocks), and with the ranks that others wait for in windows (`waits`, `late`). Of a long path only the
-//! causal past of the violation is kept (`past`). What is kept is drawn (`draw`), the epochs of windows beside it
-//! (`epochs`, `draw_epochs`).
+//! `stuck` for deadlocks), and with the ranks that others wait for in windows (`waits`, `late`). Of a path only the steps
+//! are told that the violation is about (`evidence`) or that have led there (`slice`), some of them as one, and the others
+//! by their number (`telling`). What is told is drawn (`draw`), the epochs of windows beside it (`epochs`,
+//! `draw_epochs`).
 
 mod diagnosis;
 mod diagnosis_of_windows;
 mod draw;
 mod draw_epochs;
 mod epochs;
+mod evidence;
 mod execution;
 mod fields;
 mod late;
 mod names;
 mod narrator;
 mod of_windows;
-mod past;
 mod situation;
+mod slice;
 mod stuck;
+mod telling;
 mod waits;
 mod weakest;
 
@@ -30,24 +33,20 @@ use crate::explore::Path;
 use crate::program::Job;
 use crate::report::{Counterexample, StepReport};
 use crate::state::State;
-use crate::violation::ViolationKind;
+use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use diagnosis::Diagnosis;
 use draw::Ending;
+use evidence::Evidence;
 use execution::Execution;
 use late::Wait;
 use names::{Names, faults};
 use narrator::Narrator;
+use slice::Slice;
 use stuck::Deadlock;
 
 pub(crate) use situation::situation;
-
-/// A path with more steps than this is told without those that have no effect on the violation. A path to a deadlock
-/// is always told without them.
-const TOLD_WHOLE_MAX: usize = 40;
-/// Fewer steps than this are told rather than said to be left out.
-const LEFT_OUT_MIN: usize = 3;
 
 /// Explains a path of `job` at whose end `check` is violated. `source` is the scenario of the job; without one, the
 /// checker gives requests names.
@@ -83,30 +82,32 @@ pub fn explain<P: Protocol>(
         summary.push(' ');
         summary.push_str(&flags);
     }
-    let mut keep = match &deadlock {
-        Some(deadlock) => {
-            let mut ranks = deadlock.ranks();
-            // Which peer a rank has chosen at run time is part of the reason why others wait.
-            ranks.extend(execution.begun.keys().map(|(rank, _)| *rank));
-            past::before_deadlock(&execution.steps, &execution.sent, &ranks, &deadlock.messages(&ranks))
-        }
-        None if execution.steps.len() > TOLD_WHOLE_MAX => {
-            past::causal_past(&execution.steps, &execution.sent, &diagnosis.ranks)
-        }
-        None => vec![true; execution.steps.len()],
+    let evidence = Evidence::new(&names, &execution);
+    // Without a scenario it is a program of a suite, and the library is what is looked at.
+    let slice = match source.is_some() && !is_of_library(kind) {
+        true => Slice::of_program(&evidence, &evidence.of(kind, deadlock.as_ref())),
+        false => Slice::of_library(&evidence, &library_ranks(&diagnosis, deadlock.as_ref())),
     };
-    let left_out = keep.iter().filter(|keep| !**keep).count();
-    if left_out < LEFT_OUT_MIN {
-        keep.fill(true);
-    } else {
-        summary.push_str(&format!(" Left out: {left_out} steps that have no effect on this."));
-    }
     let narrator = Narrator { names: &names, execution: &execution };
-    let told = execution.steps.iter().zip(&keep).filter(|(_, keep)| **keep);
-    let steps = told.map(|(step, _)| narrator.step(step)).collect();
+    let mut steps: Vec<StepReport> = execution.steps.iter().map(|step| narrator.step(step)).collect();
+    steps.iter_mut().zip(&slice.keep).for_each(|(step, keep)| step.matters = *keep);
+    let told = slice.told.iter().map(|step| telling::told(&evidence, &steps, step)).collect();
+    let folded = telling::folded(&evidence, &slice, deadlock.as_ref());
     let ending = Ending { deadlock: deadlock.as_ref(), diagnosis: &diagnosis, late: &late };
-    let chart = draw::chart(&names, &execution, &keep, &ending);
-    Counterexample { summary, steps, chart }
+    let chart = draw::chart(&names, &execution, &slice, &ending);
+    let full_chart = draw::chart(&names, &execution, &Slice::whole(steps.len()), &ending);
+    let sentences = summary.clone();
+    Counterexample { summary, sentences, steps, told, folded, chart, full_chart }
+}
+
+/// Whether the library has broken a promise, so that its packets are what matters.
+fn is_of_library(kind: ViolationKind) -> bool {
+    Violation { check: Check::DeadlockFreedom, kind }.is_fatal()
+}
+
+/// The ranks whose causal past is told of a violation of the library.
+fn library_ranks(diagnosis: &Diagnosis, deadlock: Option<&Deadlock>) -> Vec<u16> {
+    deadlock.map_or_else(|| diagnosis.ranks.clone(), Deadlock::told)
 }
 
 /// The ranks that wait for late ones at the end of a path. A rank that has just gone a step does not wait yet.
@@ -144,8 +145,8 @@ pub(crate) fn picture<P: Protocol>(job: &Job, source: Option<&Scenario>, path: &
     let names =
         Names::new(job, source, &execution.begun, faults(job, path.steps.last().map(|(state, _)| state)));
     let nothing = Diagnosis { summary: String::new(), here: String::new(), ranks: Vec::new() };
-    let keep = vec![true; execution.steps.len()];
+    let all = Slice::whole(execution.steps.len());
     let late = late_waits(&names, path, false);
     let ending = Ending { deadlock: None, diagnosis: &nothing, late: &late };
-    (!execution.steps.is_empty()).then(|| draw::chart(&names, &execution, &keep, &ending))
+    (!execution.steps.is_empty()).then(|| draw::chart(&names, &execution, &all, &ending))
 }

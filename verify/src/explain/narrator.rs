@@ -1,7 +1,7 @@
 //! One step in words: the rank, what it does, and the effects.
 
 use super::execution::{ExecutedStep, Execution, Sent, SentId};
-use super::names::{Names, list};
+use super::names::{Names, list, ranks};
 use super::{of_windows, weakest};
 use crate::action::{Action, Choice};
 use crate::network::{ChannelKind, InFlight, Reading};
@@ -239,7 +239,7 @@ impl Narrator<'_> {
     /// The effects of a step, as verbs of its rank.
     fn deeds(&self, step: &ExecutedStep) -> Vec<String> {
         let at = step.at;
-        let mut deeds: Vec<String> = step.sent.iter().filter_map(|id| self.sending(step, *id)).collect();
+        let mut deeds = self.sendings(step);
         let subject = match step.pc.and_then(|pc| self.names.act(at, usize::from(pc))) {
             Some(Act::Start(ordinal)) => Some(*ordinal),
             _ => None,
@@ -268,6 +268,31 @@ impl Narrator<'_> {
         deeds
     }
 
+    /// What a step sends; what it does to many ranks alike is said once.
+    fn sendings(&self, step: &ExecutedStep) -> Vec<String> {
+        let mut deeds: Vec<String> = Vec::new();
+        // By deed, where the rank is left out: the place of its sentence, and the ranks.
+        let mut alike: Vec<(String, usize, Vec<u16>)> = Vec::new();
+        for id in &step.sent {
+            let Some(deed) = self.sending(step, *id) else { continue };
+            let to = self.execution.sent[*id].channel.at;
+            let open = deed.replacen(&format!("rank {to}"), "%", 1);
+            match alike.iter_mut().find(|(other, ..)| *other == open && open != deed) {
+                Some((_, at, all)) => {
+                    all.push(to);
+                    let mut sorted = all.clone();
+                    sorted.sort_unstable();
+                    deeds[*at] = open.replacen('%', &ranks(&sorted), 1);
+                }
+                None => {
+                    alike.push((open, deeds.len(), vec![to]));
+                    deeds.push(deed);
+                }
+            }
+        }
+        deeds
+    }
+
     fn sending(&self, step: &ExecutedStep, id: SentId) -> Option<String> {
         let sent = &self.execution.sent[id];
         let to = sent.channel.at;
@@ -283,8 +308,8 @@ impl Narrator<'_> {
                 ),
             },
             InFlight::Granted(word, _) => match word {
-                GrantWord::Exposures => format!("grants rank {to} access"),
-                GrantWord::Locks => format!("grants rank {to} the lock"),
+                GrantWord::Exposures => format!("grants access to rank {to}"),
+                GrantWord::Locks => format!("grants the lock to rank {to}"),
             },
             InFlight::OfEpoch { packet, .. } => match packet {
                 epoch::Packet::Done { .. } => format!("sends DONE to rank {to}"),

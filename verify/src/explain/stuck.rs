@@ -9,7 +9,6 @@ use super::names::{Names, bytes, ranks};
 use super::waits;
 use crate::cycle;
 use crate::explore::Path;
-use crate::network::Message;
 use crate::program::Start;
 use carrousel_rank::{Kind, Protocol};
 use std::collections::{HashMap, HashSet};
@@ -17,10 +16,14 @@ use std::hash::Hash;
 use stuck_state::StuckState;
 use waiting::Waiting;
 
-/// The most ranks of a cycle that are named one by one, and the most stuck ranks whose steps are told.
+/// The most ranks of a cycle that are named one by one, and the most ranks whose steps are told as examples.
 const LISTED_MAX: usize = 8;
 /// The most sentences about stuck ranks.
 const SAYINGS_MAX: usize = 4;
+/// The most ranks that are the cause, all of which are told.
+const CAUSES_MAX: usize = 3;
+/// Of ranks that wait in the same way, so many are told step by step.
+const ALIKE_TOLD: usize = 2;
 /// Sentences that are told as examples if there are more.
 const EXAMPLES: usize = 3;
 /// From so many ranks on that wait in the same way, one is told as an example.
@@ -56,21 +59,38 @@ impl Deadlock {
         Self { waiting, cycle }
     }
 
-    /// The ranks whose steps have to be told.
+    /// The ranks that can never go on, those of the cycle first.
     pub(super) fn ranks(&self) -> Vec<u16> {
-        let all = self.waiting.iter().map(|waiting| waiting.rank);
-        if self.waiting.len() > LISTED_MAX && !self.cycle.is_empty() {
-            self.cycle.clone()
-        } else {
-            all.collect()
-        }
+        let rest = self.waiting.iter().map(|waiting| waiting.rank).filter(|rank| !self.cycle.contains(rank));
+        self.cycle.iter().copied().chain(rest).collect()
     }
 
-    /// The messages that have come and that the reasons of these ranks are about.
-    pub(super) fn messages(&self, ranks: &[u16]) -> HashSet<Message> {
-        let ranks: HashSet<u16> = ranks.iter().copied().collect();
-        let told = self.waiting.iter().filter(|waiting| ranks.contains(&waiting.rank));
-        told.flat_map(|waiting| &waiting.reasons).filter_map(|reason| reason.message).collect()
+    /// The ranks whose steps are told: those of the cycle, or else those whose wait no rank can end. Of many that wait in the
+    /// same way, some are told as examples.
+    pub(super) fn told(&self) -> Vec<u16> {
+        let is_cause = |waiting: &&Waiting| match self.cycle.is_empty() {
+            true => waiting.edges.is_empty(),
+            false => self.cycle.contains(&waiting.rank),
+        };
+        let mut causes: Vec<&Waiting> = self.waiting.iter().filter(is_cause).collect();
+        if causes.is_empty() {
+            causes.extend(&self.waiting);
+        }
+        if causes.len() <= CAUSES_MAX {
+            return causes.iter().map(|waiting| waiting.rank).collect();
+        }
+        let alike = classes(causes.into_iter(), Waiting::likeness);
+        let examples = alike.iter().flat_map(|alike| alike.iter().take(ALIKE_TOLD)).take(LISTED_MAX);
+        examples.map(|waiting| waiting.rank).collect()
+    }
+
+    /// The other ranks that wait in the same way as some that are told.
+    pub(super) fn alike(&self) -> Vec<u16> {
+        let told = self.told();
+        let is_told = |waiting: &&&Waiting| told.contains(&waiting.rank);
+        let ways: HashSet<_> = self.waiting.iter().filter(|it| is_told(&it)).map(Waiting::likeness).collect();
+        let others = self.waiting.iter().filter(|it| !is_told(&it) && ways.contains(&it.likeness()));
+        others.map(|waiting| waiting.rank).collect()
     }
 
     /// What each rank waits for, the cycle, and the rule.
@@ -97,7 +117,16 @@ impl Deadlock {
         if self.cycle.len() > 1 {
             text.push_str(&format!(" They wait for each other: {}.", self.circle()));
         }
-        if let Some(rule) = sayings.first().and_then(|saying| rule(names, saying.first)) {
+        let mixed = self.waiting.iter().flat_map(|waiting| &waiting.reasons);
+        let mixed = mixed.filter_map(|reason| reason.epoch.as_ref()?.mixed).next();
+        if let Some(mixed) = mixed {
+            text.push(' ');
+            text.push_str(&mixed.sentence(names));
+            return text;
+        }
+        // What is least known comes before what everybody knows.
+        let queued = sayings.iter().find(|saying| saying.first.is_queued());
+        if let Some(rule) = queued.or(sayings.first()).and_then(|saying| rule(names, saying.first)) {
             text.push(' ');
             text.push_str(&rule);
         }
@@ -174,7 +203,7 @@ fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
     if names.fault(waiting.rank).is_some() {
         return None;
     }
-    let Some(request) = waiting.request else {
+    let Some(request) = waiting.requests.first().copied() else {
         return Some(
             "A probe returns only when a message that it matches has come (MPI-4.1, 3.8.1).".to_owned(),
         );
@@ -196,6 +225,7 @@ fn rule(names: &Names<'_>, waiting: &Waiting) -> Option<String> {
             ),
             None => "MPI lets a standard send of any size wait for its receive (MPI-4.1, 3.4).".to_owned(),
         },
+        Start::Synchronize(_) if waiting.is_queued() => waits::QUEUE.to_owned(),
         Start::Synchronize(_) => waits::rule(names, waiting.rank, request).to_owned(),
         Start::Access(_) => {
             "An access with a request is complete only when its target has granted it: the lock of its epoch \

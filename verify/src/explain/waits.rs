@@ -1,12 +1,12 @@
 //! Why calls on the epochs of windows wait, for whom, and by which rule.
 
-use super::late::{self, Called, Late, Wait};
+use super::late::{self, Called, Late, Mixed, Wait};
 use super::names::{Names, ranks};
 use super::weakest;
 use crate::grants;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Proc, State};
-use carrousel_rank::epoch::{Call, EpochKind, Inefficiency};
+use carrousel_rank::epoch::{Call, EpochKind, Inefficiency, Mode};
 use carrousel_rank::{Protocol, RankId, WindowIndex};
 
 /// Why a call on the epochs of a window does not end.
@@ -17,11 +17,22 @@ pub(super) struct WaitReason {
     pub(super) waits_for: Vec<u16>,
     /// The late ones among them.
     pub(super) late: Vec<Late>,
+    /// The window.
+    pub(super) window: u16,
+    /// The ranks whose lock it waits for.
+    pub(super) hosts: Vec<u16>,
+    /// Ranks that hold one of these locks, beside those that it waits for.
+    pub(super) holders: Vec<u16>,
+    /// It waits for a lock behind an exclusive request, and the lock is held as shared.
+    pub(super) is_queued: bool,
+    /// A grant went to an epoch of another kind.
+    pub(super) mixed: Option<Mixed>,
 }
 
 impl WaitReason {
-    pub(super) fn new() -> Self {
-        Self { text: String::new(), waits_for: Vec::new(), late: Vec::new() }
+    pub(super) fn new(window: u16) -> Self {
+        let (text, [waits_for, hosts, holders]) = (String::new(), [const { Vec::new() }; 3]);
+        Self { text, waits_for, late: Vec::new(), window, hosts, holders, is_queued: false, mixed: None }
     }
 
     /// One more thing that it waits for.
@@ -110,16 +121,42 @@ pub(super) fn reason<P: Protocol>(
     }
     locks.sort_unstable();
     locks.dedup();
-    let mut reason = WaitReason::new();
+    let mut reason = WaitReason::new(window);
+    let waits_for = [&posts, &ends, &fences].into_iter().flat_map(|missing| missing.ranks.iter().copied());
+    reason.mixed =
+        waits_for.filter_map(|other| called.mixed(other, rank).or(called.mixed(rank, other))).next();
     let mut wait = |missing: MissingRanks, why: &str| {
         if !missing.ranks.is_empty() {
             reason.add(&format!("for {} to {why}", ranks(&missing.ranks)), missing.ranks, missing.late);
         }
     };
-    wait(fences, &format!("call fence on {name}"));
-    wait(posts, &format!("expose memory of {name} to it with post"));
+    let own = RankId(u32::from(rank));
+    let never = |others: &MissingRanks, is_left: &dyn Fn(u16) -> bool| {
+        let never: Vec<u16> = others.ranks.iter().copied().filter(|other| !is_left(*other)).collect();
+        match never.len() {
+            0 => String::new(),
+            _ => format!(", which no later statement of {} does", ranks(&never)),
+        }
+    };
+    let exposes = |call: Call<'_>| match call {
+        Call::Post(group) => group.contains(&own),
+        Call::Fence => true,
+        _ => false,
+    };
+    let no_post = never(&posts, &|other| called.is_left(other, exposes));
+    let no_end = never(&ends, &|other| {
+        called.has_started(other, rank)
+            || called.is_left(other, |call| match call {
+                Call::Start(group) => group.contains(&own),
+                Call::Fence => true,
+                _ => false,
+            })
+    });
+    let no_fence = never(&fences, &|other| called.is_left(other, |call| matches!(call, Call::Fence)));
+    wait(fences, &format!("call fence on {name}{no_fence}"));
+    wait(posts, &format!("expose memory of {name} to it with post{no_post}"));
     wait(deferred, &format!("expose memory of {name} to it, which is deferred behind earlier epochs there"));
-    wait(ends, &format!("complete access to it in {name}"));
+    wait(ends, &format!("complete access to it in {name}{no_end}"));
     locks.into_iter().for_each(|host| add_lock(&mut reason, &called, (rank, host)));
     if reason.text.is_empty() {
         let text = match view.deferred() {
@@ -141,7 +178,7 @@ fn grants<P: Protocol>(
     let opening = names.program(rank)?.synchronization(opening)?;
     let window = opening.window;
     let called = Called { names, state, window };
-    let mut reason = WaitReason::new();
+    let mut reason = WaitReason::new(window);
     // The lock of its own memory is the only one that it has to wait for.
     if grants::lacks_own_lock(proc, opening) {
         add_lock(&mut reason, &called, (rank, rank));
@@ -151,10 +188,40 @@ fn grants<P: Protocol>(
 
 /// A rank waits for the lock of a host, too.
 fn add_lock<P: Protocol>(reason: &mut WaitReason, called: &Called<'_, P>, (rank, host): (u16, u16)) {
+    let (whose, window) = (whose(rank, host), called.names.window(called.window));
     let holders = holders(called.state, called.window, host, rank);
+    reason.hosts.push(host);
+    reason.holders.extend(holders.iter().map(|(holder, _)| *holder));
+    if let Some((mine, before)) = queued_behind(called.state, called.window, host, rank)
+        && mine == Mode::Shared
+        && !holders.is_empty()
+        && holders.iter().all(|(_, mode)| *mode == Mode::Shared)
+    {
+        let held: Vec<u16> = holders.iter().map(|(holder, _)| *holder).collect();
+        let verb = if held.len() == 1 { "holds" } else { "hold" };
+        let text = format!(
+            "for the lock of {whose} in {window}, behind rank {before}'s request for it as an exclusive one, which came \
+             first ({} {verb} it as a shared one)",
+            ranks(&held)
+        );
+        reason.is_queued = true;
+        reason.add(&text, [before], Vec::new());
+        return;
+    }
+    let holders: Vec<u16> = holders.into_iter().map(|(holder, _)| holder).collect();
     let mut late = Vec::new();
     late::add(&mut late, holders.iter().filter_map(|holder| called.unlock(*holder, host)));
-    reason.add(&lock_of(&called.names.window(called.window), (rank, host), &holders), holders, late);
+    let verb = if holders.len() == 1 { "holds" } else { "hold" };
+    let text = match &holders[..] {
+        [] => format!("for the lock of {whose} in {window}"),
+        some => format!("for the lock of {whose} in {window}, which {} {verb}", ranks(some)),
+    };
+    reason.add(&text, holders, late);
+}
+
+/// `rank 1`, or `its own memory`.
+fn whose(rank: u16, host: u16) -> String {
+    if rank == host { "its own memory".to_owned() } else { format!("rank {host}") }
 }
 
 /// The ranks that wait in windows for others that are late.
@@ -188,6 +255,11 @@ fn late_wait<P: Protocol>(names: &Names<'_>, state: &State<P>, rank: u16, proc: 
     wait
 }
 
+/// Why a shared request waits although the lock is held as shared.
+pub(super) const QUEUE: &str = "Requests for a lock are served in the order in which they come, so a shared one waits behind \
+                                an exclusive one, even if the lock is held as shared; MPI leaves that to the library \
+                                (MPI-4.1, 12.5.3).";
+
 /// The rule by which the call of a request waits.
 pub(super) fn rule(names: &Names<'_>, rank: u16, request: Ordinal) -> &'static str {
     let own = RankId(u32::from(rank));
@@ -211,10 +283,19 @@ pub(super) fn rule(names: &Names<'_>, rank: u16, request: Ordinal) -> &'static s
         Some(Call::Complete) if names.is_portable() => {
             "MPI lets a complete wait until each of its targets has posted (MPI-4.1, 12.5.2)."
         }
+        Some(Call::Wait | Call::Test) => {
+            "An exposure epoch ends when each of its origins has completed its access (MPI-4.1, 12.5.2)."
+        }
+        Some(Call::Fence) => {
+            "A fence that ends an epoch waits until all ranks have called it (MPI-4.1, 12.5.1)."
+        }
+        Some(Call::Complete) => {
+            "A complete returns when the accesses of its epoch are complete at the origin, so not before each target with \
+             one has posted (MPI-4.1, 12.5.2)."
+        }
         _ => {
-            "The close of an epoch, and a flush, are complete when all operations are, so not before every target has \
-             granted the access; an exposure ends when every origin has completed its access, and a fence when every \
-             rank has called it (MPI-4.1, 12.5)."
+            "An unlock and a flush return when their accesses are complete, so not before the lock has been granted \
+             (MPI-4.1, 12.5.3)."
         }
     }
 }
@@ -224,20 +305,25 @@ fn ends_no_epoch(names: &Names<'_>, rank: u16, request: Ordinal) -> bool {
     call.is_some_and(|call| call.ends_no_epoch())
 }
 
-/// `for the lock of rank 1 in window `w`, which rank 0 holds`.
-fn lock_of(window: &str, (rank, host): (u16, u16), holders: &[u16]) -> String {
-    let whose = if rank == host { "its own memory".to_owned() } else { format!("rank {host}") };
-    let verb = if holders.len() == 1 { "holds" } else { "hold" };
-    match holders {
-        [] => format!("for the lock of {whose} in {window}"),
-        some => format!("for the lock of {whose} in {window}, which {} {verb}", ranks(some)),
-    }
-}
-
-/// The other ranks that hold the lock of a rank's memory.
-fn holders<P: Protocol>(state: &State<P>, window: u16, host: u16, but: u16) -> Vec<u16> {
+/// The other ranks that hold the lock of a rank's memory, and how.
+fn holders<P: Protocol>(state: &State<P>, window: u16, host: u16, but: u16) -> Vec<(u16, Mode)> {
     let Some(proc) = state.procs.get(usize::from(host)) else { return Vec::new() };
     let Some(view) = proc.rank.window(WindowIndex(u32::from(window))) else { return Vec::new() };
-    let holders = view.lock().holders().map(|grant| grant.origin);
-    holders.filter(|origin| *origin != RankId(u32::from(but))).map(|origin| origin.0 as u16).collect()
+    let holders = view.lock().holders().map(|grant| (grant.origin.0 as u16, grant.mode));
+    holders.filter(|(holder, _)| *holder != but).collect()
+}
+
+/// How a rank has requested the lock of a host, and the rank of the last exclusive request before it, if both wait.
+fn queued_behind<P: Protocol>(state: &State<P>, window: u16, host: u16, rank: u16) -> Option<(Mode, u16)> {
+    let view = state.procs.get(usize::from(host))?.rank.window(WindowIndex(u32::from(window)))?;
+    let mut before = None;
+    for grant in view.lock().waiting() {
+        if grant.origin == RankId(u32::from(rank)) {
+            return before.map(|before| (grant.mode, before));
+        }
+        if grant.mode == Mode::Exclusive {
+            before = Some(grant.origin.0 as u16);
+        }
+    }
+    None
 }

@@ -21,7 +21,7 @@ pub(super) fn reason<P: Protocol>(
     let plan = names.plan();
     let awaited = plan.awaited(state, rank, ordinal, is_opening);
     let (name, called) = (names.window(window), Called { names, state, window });
-    let mut reason = WaitReason::new();
+    let mut reason = WaitReason::new(window);
     let mut wait = |others: Vec<u16>, why: String, pattern: Inefficiency, is_late: &dyn Fn(u16) -> bool| {
         if !others.is_empty() {
             let mut late: Vec<Late> = Vec::new();
@@ -43,6 +43,8 @@ pub(super) fn reason<P: Protocol>(
     });
     for (epoch, host) in awaited.locks {
         let [holders, waiting] = plan.rivals(state, epoch, host);
+        reason.hosts.push(host);
+        reason.holders.extend(&holders);
         let whose = if rank == host { "its own memory".to_owned() } else { format!("rank {host}") };
         let lock = format!("for the lock of {whose} in {name}");
         let text = match (&holders[..], &waiting[..]) {

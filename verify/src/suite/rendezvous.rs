@@ -214,12 +214,12 @@ fn tell<P: Protocol>(job: &Job, path: &Path<P>) -> String {
         .map_or(Check::MatchingOrder, |violation| violation.check);
     let counterexample = explain(job, path, check, None);
     let steps: String = counterexample
-        .steps
+        .told
         .iter()
         .enumerate()
         .map(|(number, step)| {
-            let rank = step.rank.map_or(String::new(), |rank| format!("rank {rank}: "));
-            format!("{:>3}. {rank}{}\n", number + 1, step.what)
+            let who = if step.who == "network" { String::new() } else { format!("{}: ", step.who) };
+            format!("{:>3}. {who}{}\n", number + 1, step.what)
         })
         .collect();
     format!("{check}: {}\n{steps}\n{}", counterexample.summary, counterexample.chart.text(100, false))

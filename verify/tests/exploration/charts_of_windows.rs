@@ -11,7 +11,10 @@ fn counterexample(text: &str, violated: Check) -> Counterexample {
     let limits = Limits { threads: 1, ..Limits::default() };
     let report = check(&scenario, &Request { limits, ..Request::default() }).expect("it can be explored");
     let found = report.checks.into_iter().find(|check| check.name == violated.name());
-    found.and_then(|check| check.counterexample).expect("the check is violated")
+    let mut found = found.and_then(|check| check.counterexample).expect("the check is violated");
+    // What is drawn of each step is looked at here, not which steps are told.
+    found.tell_all();
+    found
 }
 
 /// Compares both drawings of a scenario with those that were looked at.
@@ -169,6 +172,7 @@ rank 2
   fence w
 ";
     let found = counterexample(text, Check::DeadlockFreedom);
-    let reason = "for rank 2 to call fence on window `w` (Wait at Fence)";
+    let reason =
+        "for rank 2 to call fence on window `w`, which no later statement of rank 2 does (Wait at Fence)";
     assert!(found.summary.contains(reason), "{}", found.summary);
 }

@@ -31,14 +31,15 @@ fn of_scenario(text: &str, check: Check) -> Counterexample {
 /// A counterexample as it is printed in a terminal.
 fn page(counterexample: &Counterexample, width: usize) -> String {
     let mut page = format!("{}\n\n", counterexample.summary);
-    for (number, step) in counterexample.steps.iter().enumerate() {
-        let who = match (step.rank, step.line) {
-            (Some(rank), Some(line)) => format!("rank {rank}, line {line}: "),
-            (Some(rank), None) => format!("rank {rank}: "),
-            (None, _) => String::new(),
+    for (number, step) in counterexample.told.iter().enumerate() {
+        let line = step.line.map_or_else(String::new, |line| format!(", line {line}"));
+        let who = match &*step.who {
+            "network" => String::new(),
+            who => format!("{who}{line}: "),
         };
         page.push_str(&format!("{:3}. {who}{}\n", number + 1, step.what));
     }
+    counterexample.folded.iter().for_each(|line| page.push_str(&format!("     {line}\n")));
     page.push('\n');
     page.push_str(&counterexample.chart.text(width, false));
     page

@@ -46,7 +46,7 @@ impl Comparison {
             let limits = Limits { threads, ..Limits::default() };
             let mut outcome = explore::<P>([job.clone()].into(), settings, &limits);
             let before: usize = outcome.violations.iter().map(|(_, path)| steps(path)).sum();
-            let shortened = shorten(job, settings, &mut outcome, &limits);
+            let shortened = shorten(job, settings, &mut outcome, &limits, None);
             assert_eq!(shortened.counterexamples.len(), expected.len(), "{job:#?}");
             for (it, (check, length)) in shortened.counterexamples.iter().zip(&expected) {
                 assert_eq!(it.check, *check, "{job:#?}");
@@ -229,11 +229,61 @@ fn what_shortening_costs_is_counted_and_bounded() {
         let job = carrousel_verify::scenario::job(&scenario, false).unwrap_or_else(|error| panic!("{error}"));
         let mut outcome = explore::<Mirror>([job.clone()].into(), Settings::default(), &limits);
         let first = outcome.states;
-        let shortened = shorten(&job, Settings::default(), &mut outcome, &limits);
+        let shortened = shorten(&job, Settings::default(), &mut outcome, &limits, None);
         assert!(shortened.states > 0);
         // What is generated and not expanded any more comes on top: a step for each rank at most.
         let most = first.max(EXPANDED_MIN) * (u64::from(ranks) + 1);
         assert!(shortened.states <= most, "{} states after {first}", shortened.states);
         assert_eq!(verify(&text, 1).states, first + shortened.states);
     }
+}
+
+/// A halo of six ranks, two rounds, and one rank that reads what it receives too early, behind them.
+const READ_TOO_EARLY: &str = "\
+ranks 6
+rank *
+  repeat 2
+    sendrecv to (me+1)%size tag 0 size 8 from (me+size-1)%size tag 0 size 8
+  end
+rank 4
+  send to 5 tag 1 size 8
+rank 5
+  r = irecv from 4 tag 1 size 8 buf edge
+  read buf edge
+  wait r
+";
+
+/// Without any search, no step is left that the rest can do without.
+#[test]
+fn steps_that_the_violation_can_do_without_are_left_out() {
+    let scenario =
+        load("f", READ_TOO_EARLY.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let job = carrousel_verify::scenario::job(&scenario, false).unwrap_or_else(|error| panic!("{error}"));
+    let limits = Limits { threads: 1, ..Limits::default() };
+    let mut outcome = explore::<Mirror>([job.clone()].into(), Settings::default(), &limits);
+    let before: usize = outcome.violations.iter().map(|(_, path)| steps(path)).sum();
+    let shortened = shorten(&job, Settings::default(), &mut outcome, &limits, Some(0));
+    let [found] = &shortened.counterexamples[..] else { panic!("one check is violated") };
+    assert!(!found.is_known && found.is_minimal);
+    // Ranks 5, 4 and 3 take part in two rounds, rank 2 in one: a round takes at most five steps of a rank.
+    assert!(
+        steps(&found.path) < before && steps(&found.path) <= 30,
+        "{} of {before} steps",
+        steps(&found.path)
+    );
+}
+
+/// Who is told all steps is told of the bound, and of the option that raises it.
+#[test]
+fn a_bound_is_named_with_its_option() {
+    let scenario =
+        load("f", READ_TOO_EARLY.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+    let limits = Limits { threads: 1, ..Limits::default() };
+    let request = Request { limits, shortest_states: Some(7), ..Request::default() };
+    let report = check(&scenario, &request).unwrap_or_else(|error| panic!("{error}"));
+    let found = report.checks[Check::BufferSafety as usize].counterexample.as_ref();
+    let found = found.unwrap_or_else(|| panic!("buffer-safety is violated"));
+    let remark = "the search for it has ended at its bound of 7 states, which `--shortest-states` raises.";
+    assert!(found.summary.ends_with(remark), "{}", found.summary);
+    assert!(!found.sentences.contains("shorter way"), "{}", found.sentences);
 }

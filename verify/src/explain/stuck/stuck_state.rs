@@ -2,7 +2,7 @@
 
 use super::super::waits;
 use super::ahead::{Ahead, Missing, Wanted};
-use super::waiting::{Reason, Waiting};
+use super::waiting::{EpochReason, Reason, Waiting};
 use crate::explain::execution::Execution;
 use crate::explain::names::{Names, ranks};
 use crate::later::sought;
@@ -76,7 +76,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         let proc = self.proc(rank)?;
         let pc = usize::from(proc.pc);
         let mut edges = Edges::default();
-        let mut request = None;
+        let mut requests = Vec::new();
         let reasons: Vec<Reason> = match self.names.act(rank, pc)? {
             Act::Wait(ordinals) => {
                 let mut open: Vec<Ordinal> =
@@ -85,7 +85,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                     // The wait could return if MPI had buffered messages that have no receive.
                     open.extend(ordinals.iter().copied().filter(|ordinal| self.is_unmatched(rank, *ordinal)));
                 }
-                request = open.first().copied();
+                requests.clone_from(&open);
                 open.iter().map(|ordinal| self.reason(rank, pc, *ordinal, &mut edges)).collect()
             }
             _ if self.names.fault(rank).is_some() => {
@@ -93,7 +93,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                 vec![Reason::new(format!("forever: {why}"), "out of range")]
             }
             Act::AwaitGrants(opening) => {
-                request = Some(*opening);
+                requests.push(*opening);
                 vec![self.for_epoch(rank, *opening, &mut edges)]
             }
             Act::Probe { sought: what, .. } => {
@@ -107,7 +107,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
             _ => Vec::new(),
         };
         let (line, place) = (self.line(rank, pc), self.names.place(rank, pc));
-        Some(Waiting { rank, pc, line, place, request, reasons, edges: edges.lists() })
+        Some(Waiting { rank, pc, line, place, requests, reasons, edges: edges.lists() })
     }
 
     /// Whether a request is complete. A collective without a schedule is complete when all ranks have entered it.
@@ -163,8 +163,11 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         let proc = self.proc(rank);
         let told = proc.and_then(|proc| waits::reason(self.names, self.state, proc, (rank, ordinal)));
         let Some(told) = told else { return Reason::new("for its epoch".to_owned(), "epoch") };
-        edges.own.extend(told.waits_for.into_iter().filter(|other| !self.is_finished(*other)));
-        Reason::new(told.text, "epoch")
+        edges.own.extend(told.waits_for.iter().copied().filter(|other| !self.is_finished(*other)));
+        let others = told.waits_for.into_iter().chain(told.holders).collect();
+        let (window, hosts, is_queued, mixed) = (told.window, told.hosts, told.is_queued, told.mixed);
+        let epoch = Some(EpochReason { window, others, hosts, is_queued, mixed });
+        Reason { epoch, ..Reason::new(told.text, "epoch") }
     }
 
     /// Why a send waits; `its` is its request, if that has to be named.
@@ -226,7 +229,10 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                     let text = format!("{wanted}, but rank {from} has finished without sending ");
                     match taken {
                         None => Reason::new(text + one, "finished"),
-                        Some(taken) => Reason::new(format!("{text}{another}: {}", taken.text), "taken"),
+                        Some(taken) => {
+                            let text = format!("{text}{another}: {}", taken.text);
+                            Reason { taken: Some(taken.message), ..Reason::new(text, "taken") }
+                        }
                     }
                 } else if let Some(pc) = self.ahead.send(from, rank, message) {
                     edges.own.push(from);
@@ -237,7 +243,10 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                     let text = format!("{wanted}, {which} no later statement of rank {from} sends");
                     match taken.filter(|taken| taken.is_surprising) {
                         None => Reason::new(text, "never"),
-                        Some(taken) => Reason::new(format!("{text}: {}", taken.text), "never, taken"),
+                        Some(taken) => {
+                            let text = format!("{text}: {}", taken.text);
+                            Reason { taken: Some(taken.message), ..Reason::new(text, "never, taken") }
+                        }
                     }
                 }
             }
@@ -260,9 +269,49 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                 }
             }
         };
-        let common = its.is_none() && other.is_none() && !reason.shape.1.ends_with("taken");
-        let text = format!("{}{beside}", reason.text);
-        Reason { text, common, message: other.map(|(message, _)| message), ..reason }
+        // What the other rank has not received, or has sent elsewhere, is why it does not send.
+        let (mut lies, mut elsewhere, mut text) = (None, Vec::new(), format!("{}{beside}", reason.text));
+        if let (Source::Rank(from), true) = (from, reason.shape.1 != "later") {
+            let from = from.0 as u16;
+            lies = self.unreceived(rank, from).filter(|_| other.is_none());
+            if let Some(lies) = lies {
+                let name = self.names.message(lies);
+                text.push_str(&format!("; {name} to rank {from} lies there, and nothing receives it"));
+            } else if other.is_none() && reason.taken.is_none() {
+                let (said, messages) = self.sent_elsewhere(rank, from, message);
+                text.push_str(&said);
+                elsewhere = messages;
+            }
+        }
+        let common = its.is_none() && other.is_none() && lies.is_none() && reason.shape.1 == "later";
+        Reason { text, common, message: other.map(|(message, _)| message).or(lies), elsewhere, ..reason }
+    }
+
+    /// The last message of a rank to another one that has no receive there.
+    fn unreceived(&self, rank: u16, at: u16) -> Option<Message> {
+        self.proc(at)?.arrived.iter().rfind(|message| message.from == rank).copied()
+    }
+
+    /// `; its messages with tag 0 went to ranks 1 and 2`: those that a rank has sent like one that is waited for.
+    fn sent_elsewhere(&self, rank: u16, from: u16, (communicator, tag): Wanted) -> (String, Vec<Message>) {
+        let steps = self.names.program(from).map_or(&[][..], |program| &program.steps);
+        let sent = steps.iter().take(self.pc(from)).filter_map(|step| match step.act {
+            Act::Start(send) => Some((Message { from, send }, self.names.start(from, send)?)),
+            _ => None,
+        });
+        let alike = sent.filter_map(|(message, start)| match *start {
+            Start::Send { to, tag: sent, communicator: other, .. } => {
+                let is_it = other == communicator && tag.matches(mpi::tag(sent)) && to != u32::from(rank);
+                is_it.then_some((message, to as u16))
+            }
+            _ => None,
+        });
+        let (messages, mut to): (Vec<Message>, Vec<u16>) = alike.unzip();
+        to.sort_unstable();
+        to.dedup();
+        let tag = mpi::named(tag).map_or_else(String::new, |tag| format!(" with tag {tag}"));
+        let said = format!("; its messages{tag} went to {}", ranks(&to));
+        (if to.is_empty() { String::new() } else { said }, messages)
     }
 
     /// A message of `from` that this receive or probe could have got, had no other receive taken it. Of several, the
@@ -287,7 +336,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
             self.names.message_itself(message),
             self.names.whereabouts(rank, receive)
         );
-        Some(Taken { text, is_surprising: is_wild(receive) || its.is_none() })
+        Some(Taken { text, message, is_surprising: is_wild(receive) || its.is_none() })
     }
 
     /// A message that has arrived and does not match: often a sign of a wrong tag.
@@ -361,6 +410,8 @@ impl<'a, P: Protocol> StuckState<'a, P> {
 struct Taken {
     /// `its message (line 6) went to the receive at line 3`.
     text: String,
+    /// This message.
+    message: Message,
     /// The receive could have got another message, or this one was only probed for.
     is_surprising: bool,
 }

@@ -1,5 +1,6 @@
 //! A stuck rank, and the reasons why its wait does not end.
 
+use crate::explain::late::Mixed;
 use crate::network::Message;
 use crate::program::Ordinal;
 use std::rc::Rc;
@@ -16,16 +17,16 @@ pub(in crate::explain) struct Waiting {
     pub(super) line: Option<u32>,
     /// `at line 5 (...)`.
     pub(super) place: String,
-    /// The first request that it waits for; none for a probe.
-    pub(super) request: Option<Ordinal>,
+    /// The requests that it waits for; none for a probe.
+    pub(in crate::explain) requests: Vec<Ordinal>,
     /// One for each request that it waits for.
-    pub(super) reasons: Vec<Reason>,
+    pub(in crate::explain) reasons: Vec<Reason>,
     /// Unfinished ranks that could end the wait, in lists that other ranks may share; no list is empty.
     pub(super) edges: Vec<Rc<[u16]>>,
 }
 
 /// Why a request is not complete.
-pub(super) struct Reason {
+pub(in crate::explain) struct Reason {
     /// `for rank 1 to receive it at line 9`.
     pub(super) text: String,
     /// The reason without its ranks.
@@ -33,7 +34,27 @@ pub(super) struct Reason {
     /// The text is the same for every rank with this reason.
     pub(super) common: bool,
     /// The message that it is about, if that has arrived.
-    pub(super) message: Option<Message>,
+    pub(in crate::explain) message: Option<Message>,
+    /// The message that it could have got, and another receive did.
+    pub(in crate::explain) taken: Option<Message>,
+    /// Messages like it that its sender has sent to others.
+    pub(in crate::explain) elsewhere: Vec<Message>,
+    /// What it waits for in a window.
+    pub(in crate::explain) epoch: Option<EpochReason>,
+}
+
+/// What a call on the epochs of a window waits for.
+pub(in crate::explain) struct EpochReason {
+    /// Of which window.
+    pub(in crate::explain) window: u16,
+    /// The ranks that it waits for, or that hold the lock, finished ones too.
+    pub(in crate::explain) others: Vec<u16>,
+    /// The ranks whose lock it waits for.
+    pub(in crate::explain) hosts: Vec<u16>,
+    /// It waits for a lock that is held as shared, behind an exclusive request.
+    pub(in crate::explain) is_queued: bool,
+    /// A grant went to an epoch of another kind.
+    pub(in crate::explain) mixed: Option<Mixed>,
 }
 
 /// A reason with the ranks left out: the line of the request, what keeps it, and where that could end.
@@ -54,6 +75,11 @@ impl Waiting {
         is_common.then(|| (self.place.as_str(), texts())).ok_or(self.rank)
     }
 
+    /// Whether it waits for a lock that is held as shared, behind an exclusive request.
+    pub(super) fn is_queued(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.epoch.as_ref().is_some_and(|epoch| epoch.is_queued))
+    }
+
     /// `for ..., and for ..., and for 2 more requests`.
     pub(super) fn why(&self) -> String {
         let mut reasons: Vec<String> =
@@ -71,6 +97,14 @@ impl Waiting {
 impl Reason {
     /// A reason that is the rank's own.
     pub(super) fn new(text: String, shape: &'static str) -> Self {
-        Self { text, shape: (None, shape, None), common: false, message: None }
+        Self {
+            text,
+            shape: (None, shape, None),
+            common: false,
+            message: None,
+            taken: None,
+            elsewhere: Vec::new(),
+            epoch: None,
+        }
     }
 }

@@ -1,0 +1,102 @@
+//! What is told of a path, in lines: its steps, collectives as one step each, and how many statements are not told.
+
+use super::evidence::{CollectiveId, Evidence};
+use super::names::{list, ranks};
+use super::slice::{Slice, ToldStep};
+use super::stuck::Deadlock;
+use crate::report::{StepReport, ToldReport};
+use std::collections::BTreeMap;
+
+/// Lines about statements that are not told, at most.
+const LINES_MAX: usize = 4;
+
+/// A step, or the entries of a collective.
+pub(super) fn told(evidence: &Evidence<'_>, steps: &[StepReport], step: &ToldStep) -> ToldReport {
+    match step {
+        ToldStep::One(at) => ToldReport::of(&steps[*at]),
+        ToldStep::Collective(id, entries) => collective(evidence, *id, entries),
+    }
+}
+
+fn collective(evidence: &Evidence<'_>, id: CollectiveId, entries: &[usize]) -> ToldReport {
+    let names = evidence.names;
+    let place = |at: &usize| {
+        let step = &evidence.execution.steps[*at];
+        (step.at, usize::from(step.pc.unwrap_or_default()))
+    };
+    let mut entered: Vec<u16> = entries.iter().map(|at| place(at).0).collect();
+    entered.sort_unstable();
+    let mut lines: Vec<Option<u32>> =
+        entries.iter().map(place).map(|(rank, pc)| names.line(rank, pc)).collect();
+    lines.sort_unstable();
+    lines.dedup();
+    let line = (lines.len() == 1).then(|| lines[0]).flatten().filter(|_| names.has_lines());
+    let (rank, pc) = place(&entries[0]);
+    let missing: Vec<u16> =
+        evidence.members(id).into_iter().filter(|rank| entered.binary_search(rank).is_err()).collect();
+    let s = if entered.len() == 1 { "s" } else { "" };
+    let others = match &missing[..] {
+        [] => "all have entered it".to_owned(),
+        [_] => format!("{} has not", ranks(&missing)),
+        _ => format!("{} have not", ranks(&missing)),
+    };
+    let at = match line {
+        Some(_) => String::new(),
+        None => {
+            let lines: Vec<String> = lines.into_iter().flatten().map(|line| line.to_string()).collect();
+            format!(" at lines {}", list(&lines))
+        }
+    };
+    let what = format!("`{}`: enter{s} it{at}; {others}", names.statement(rank, pc));
+    ToldReport { who: ranks(&entered), line, what }
+}
+
+/// `ranks 0 to 3: 12 statements each that have no part in it`.
+pub(super) fn folded(evidence: &Evidence<'_>, slice: &Slice, deadlock: Option<&Deadlock>) -> Vec<String> {
+    let (names, mut lines) = (evidence.names, Vec::new());
+    let mut alike = deadlock.map_or_else(Vec::new, Deadlock::alike);
+    let mut left_out = slice.folded.clone();
+    // Those that enter a collective in vain are told there.
+    for step in &slice.told {
+        if let ToldStep::Collective(id, entries) = step
+            && entries.len() < evidence.members(*id).len()
+        {
+            let entered = entries.iter().map(|at| evidence.execution.steps[*at].at);
+            let entered: Vec<u16> = entered.collect();
+            alike.retain(|rank| !entered.contains(rank));
+        }
+    }
+    // Without a line, its ranks are those of a suite's program: each of them is told.
+    if !alike.is_empty() && names.has_lines() {
+        lines.push(format!("{}: in the same way", ranks(&alike)));
+        alike.iter().for_each(|rank| _ = left_out.remove(rank));
+    }
+    let mut by_count: BTreeMap<usize, Vec<u16>> = BTreeMap::new();
+    left_out.into_iter().for_each(|(rank, count)| by_count.entry(count).or_default().push(rank));
+    let mut groups: Vec<(usize, usize, Vec<u16>)> =
+        by_count.into_iter().map(|(count, ranks)| (count, count, ranks)).collect();
+    while groups.len() > LINES_MAX {
+        // Those whose counts are nearest to each other are told together.
+        let near = (1..groups.len()).min_by_key(|at| groups[*at].0 - groups[at - 1].1).unwrap_or(1);
+        let (_, most, more) = groups.remove(near);
+        let group = &mut groups[near - 1];
+        group.1 = most;
+        group.2.extend(more);
+        group.2.sort_unstable();
+    }
+    groups.sort_by_key(|(.., ranks)| ranks[0]);
+    lines.extend(groups.into_iter().map(|(least, most, who)| {
+        let count = match (least, most) {
+            (1, 1) => "1 statement".to_owned(),
+            (least, most) if least == most => format!("{least} statements"),
+            (least, most) => format!("{least} to {most} statements"),
+        };
+        let (each, verb) = match (who.len(), most) {
+            (1, 1) => ("", "has"),
+            (1, _) => ("", "have"),
+            _ => (" each", "have"),
+        };
+        format!("{}: {count}{each} that {verb} no part in it", ranks(&who))
+    }));
+    lines
+}
