@@ -5,7 +5,7 @@
 
 use crate::dice::Dice;
 use crate::jobs::{MIXED, Shape, THREE, TWO, draw_job};
-use carrousel_rank::{Communicator, Mirror, Protocol, Published};
+use carrousel_rank::{Communicator, Explore as _, Mirror, Protocol, Published};
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::{Act, Job, Program, Start};
 use carrousel_verify::state::State;
@@ -40,7 +40,18 @@ fn ends<P: Protocol>(job: &Job, reduce: bool) -> Option<HashSet<State<P>>> {
             // The violations of a state depend on the last step before it.
             let mut end = State { violations: Default::default(), ..state };
             for (rank, proc) in end.procs.iter_mut().enumerate() {
-                proc.change(|proc| model.forget_arrival_order(0, rank as u16, proc));
+                proc.change(|proc| {
+                    model.forget_arrival_order(0, rank as u16, proc);
+                    // Whose message a receive has got is forgotten, too, if no statement asks for it.
+                    let program = &job.ranks[rank];
+                    let asked = |ordinal| program.keeps.contains_key(&ordinal);
+                    let received = proc.open.iter().filter(|open| {
+                        matches!(program.starts[usize::from(open.ordinal)], Start::Receive { .. })
+                            && !asked(open.ordinal)
+                    });
+                    let received: Vec<_> = received.filter_map(|open| open.handle).collect();
+                    received.into_iter().for_each(|handle| proc.rank.forget_message(handle));
+                });
             }
             ends.insert(end);
         } else {
