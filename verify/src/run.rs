@@ -11,6 +11,7 @@ use crate::report::{CheckReport, Report, VERSION, Verdict};
 use crate::rules::NoSuchRule;
 use crate::scenario::{JobError, job};
 use crate::shortest::shorten;
+use crate::weakest::Order;
 use carrousel_program::aspects;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
@@ -30,7 +31,7 @@ pub struct Request<'a> {
     pub shortest_states: Option<u64>,
     /// The protocol under the messages.
     pub rendezvous: Rendezvous,
-    /// A rule that is switched off.
+    /// A rule that is switched off; under the weakest MPI perhaps one of its orders.
     pub without: Option<String>,
     /// Leave out orders that make no difference.
     pub reduce: bool,
@@ -89,11 +90,20 @@ fn maybe_shorter(limits: &Limits<'_>, bound: u64) -> String {
 /// When it cannot be explored; a violated check is not an error.
 pub fn check(scenario: &Scenario, request: &Request<'_>) -> Result<Report, Error> {
     let job = job(scenario, request.portable)?;
-    let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
-    let checks_rules = request.without.is_some();
+    // Under the weakest MPI, an order that it keeps can be switched off as well.
+    let (order, rule) = match request.without.as_deref() {
+        Some(name) if request.portable => match name.parse::<Order>() {
+            Ok(order) => (Some(order), None),
+            Err(_) => (None, Some(name)),
+        },
+        rule => (None, rule),
+    };
+    let (reduce, portable) = (request.reduce, request.portable);
+    let settings = Settings { reduce, portable, without: order, ..Settings::default() };
+    let checks_rules = rule.is_some();
     let (limits, shortest_states) = (request.limits, request.shortest_states);
     let checking = Checking { job, scenario, limits, shortest_states, checks_rules };
-    Ok(with_protocol(request.rendezvous, request.without.as_deref(), settings, checking)?)
+    Ok(with_protocol(request.rendezvous, rule, settings, checking)?)
 }
 
 /// Serves stateright's Explorer over a scenario, for ever.

@@ -69,7 +69,8 @@ pub(crate) struct VerifyArgs {
     /// violated checks, the second and later ones go to OUT-CHECK.svg
     #[arg(long, value_name = "OUT.svg|OUT.html", conflicts_with_all = ["suite", "merge"])]
     pub(crate) chart: Option<PathBuf>,
-    /// Switch a rule of the protocol off, to see its purpose; `carrousel info` lists the rules
+    /// Switch a rule of the protocol off, to see its purpose; `carrousel info` lists the rules. With
+    /// `--portable`, an order that MPI promises can be named as well, such as `FLUSH_COMPLETES_AT_TARGET`
     #[arg(long, value_name = "RULE", conflicts_with_all = ["suite", "merge"])]
     pub(crate) without: Option<String>,
     /// Serve stateright's Explorer instead: the states, step by step, in a browser. A port alone means

@@ -23,5 +23,5 @@ pub(crate) mod plan;
 pub(crate) mod races;
 
 pub use locks::{LockStep, Weakest};
-pub use orders::{NoSuchOrder, Order};
+pub use orders::{NoSuchOrder, Order, REGISTER};
 pub(crate) use plan::WindowPlan;

@@ -69,6 +69,9 @@ impl fmt::Display for Order {
     }
 }
 
+/// The register: for each order its section, what it says, and a scenario that needs it.
+pub const REGISTER: &str = include_str!("orders.toml");
+
 /// No order has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no order is called `{0}`")]

@@ -53,9 +53,11 @@ impl WindowPlan {
                 None => false,
             },
             _ if !plan.keeps(Order::LockComesFirst) => true,
-            _ if plan.keeps(Order::UnlockCompletesAtTarget) && self.has_freed(state, at, access.target) => {
-                return Stage::Over;
-            }
+            _ if self.has_freed(state, at, access.target) => match plan.keeps(Order::UnlockCompletesAtTarget)
+            {
+                true => return Stage::Over,
+                false => true,
+            },
             _ => self.has_lock(state, at, access.target),
         };
         if is_admitted && self.may_have_begun(state, at) { Stage::UnderWay } else { Stage::ToCome }
