@@ -396,7 +396,7 @@ impl<P: Protocol> View<'_, P> {
         let before_arrivals = actions.len();
         for node in &nodes.list {
             let arrivals = self.arrivals_of(*node).filter(|channel| {
-                // Those that a rank is named jointly for are looked for with that node.
+                // A joint end looks for all arrivals that it stands for.
                 *node == self.joint_end(*channel) || !nodes.contains(&self.joint_end(*channel))
             });
             actions.extend(arrivals.map(Action::Land));
