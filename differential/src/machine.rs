@@ -135,7 +135,7 @@ pub(crate) trait Library: Sized {
     /// over.
     fn precedes(machine: &Machine<'_, Self>, earlier: AccessId, later: AccessId) -> bool;
 
-    /// A call has been made: what that violates besides, and whether the execution ends there.
+    /// A call has been made: which checks that violates, and whether the execution ends there.
     fn called(machine: &Machine<'_, Self>, state: &State, rank: u8, at: u8) -> (Violated, bool);
 
     /// Locks: the steps that they may take.
@@ -363,7 +363,7 @@ impl<'a, L: Library> Machine<'a, L> {
     fn activate(&self, state: &mut State, epoch: EpochId) {
         state.set_epoch(self.layout, epoch, EpochPhase::Active);
         for lock in &self.plan.epochs[epoch].locks {
-            // One that was not needed is over.
+            // A lock that was not needed is over.
             if state.lock(self.layout, *lock) == LockPhase::Idle {
                 state.set_lock(self.layout, *lock, LockPhase::Requested);
             }

@@ -398,7 +398,7 @@ fn options_are_of_the_vocabulary() {
     check_err(
         "ranks 1\nwindow w 1\noption w.fast on\n",
         "3:10: unknown option `fast`, expected one of `access_after_access`, \
-         `access_after_exposure`, `exposure_after_exposure`, `exposure_after_access`",
+         `access_after_exposure`, `exposure_after_exposure`, `exposure_after_access`, `accumulate_ops`, `accumulate_ordering`",
     );
     check_err(
         "ranks 1\nwindow w 1\noption w.access_after_access on\noption w.access_after_access off",

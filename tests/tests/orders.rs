@@ -9,7 +9,7 @@ use carrousel_verify::weakest::{Order, REGISTER};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
-struct Register {
+struct Orders {
     order: Vec<Entry>,
 }
 
@@ -26,7 +26,7 @@ struct Entry {
 }
 
 fn register() -> Vec<Entry> {
-    let register: Register = toml::from_str(REGISTER).unwrap_or_else(|error| panic!("{error}"));
+    let register: Orders = toml::from_str(REGISTER).unwrap_or_else(|error| panic!("{error}"));
     register.order
 }
 

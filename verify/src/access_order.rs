@@ -45,7 +45,7 @@ pub(crate) struct Made {
 
 /// The step that opened an epoch, and what it is to its target.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Epoch {
+enum AccessEpoch {
     /// The exposure, by the step of the target that opens it; `None` if there is none.
     Exposed(Option<u16>),
     /// A lock.
@@ -58,7 +58,7 @@ enum Epoch {
 
 /// What the text says of an access.
 pub(crate) struct Extent {
-    epoch: Epoch,
+    epoch: AccessEpoch,
     /// The wait behind which it is over, if there is one.
     over: Option<u16>,
 }
@@ -135,24 +135,27 @@ impl<'a> AccessOrder<'a> {
         }
         let excludes = |mode: Mode, other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
         let by_epochs = match (this.epoch, that.epoch) {
-            (Epoch::Exposed(Some(first)), Epoch::Exposed(Some(second))) => {
+            (AccessEpoch::Exposed(Some(first)), AccessEpoch::Exposed(Some(second))) => {
                 self.are_disjoint(target, window, first.min(second), first.max(second))
             }
-            (Epoch::Locked { opened: first, mode }, Epoch::Locked { opened: second, mode: other_mode }) => {
+            (
+                AccessEpoch::Locked { opened: first, mode },
+                AccessEpoch::Locked { opened: second, mode: other_mode },
+            ) => {
                 if one.rank == other.rank {
                     first != second
                 } else {
                     excludes(mode, other_mode)
                 }
             }
-            (Epoch::Own(Some(own)), Epoch::Locked { mode, .. })
-            | (Epoch::Locked { mode, .. }, Epoch::Own(Some(own))) => {
+            (AccessEpoch::Own(Some(own)), AccessEpoch::Locked { mode, .. })
+            | (AccessEpoch::Locked { mode, .. }, AccessEpoch::Own(Some(own))) => {
                 one.rank != other.rank && excludes(own, mode)
             }
-            (Epoch::Own(_), Epoch::Exposed(Some(opened))) => {
+            (AccessEpoch::Own(_), AccessEpoch::Exposed(Some(opened))) => {
                 self.is_outside(target, window, opened, one.step)
             }
-            (Epoch::Exposed(Some(opened)), Epoch::Own(_)) => {
+            (AccessEpoch::Exposed(Some(opened)), AccessEpoch::Own(_)) => {
                 self.is_outside(target, window, opened, other.step)
             }
             _ => false,
@@ -224,11 +227,11 @@ fn read(program: &Program, me: u16, accesses: &Side, exposures: &Side) -> Text {
                     .into_iter()
                     .find_map(|form| Some((form, *open.get(&(window, form))?)));
                 let epoch = match opening {
-                    None => Epoch::Outside,
-                    Some((form, (opened, mode))) if form.locks() => Epoch::Locked { opened, mode },
+                    None => AccessEpoch::Outside,
+                    Some((form, (opened, mode))) if form.locks() => AccessEpoch::Locked { opened, mode },
                     Some((_, (opened, _))) => {
                         let number = accesses.number(window, (me, opened), target);
-                        Epoch::Exposed(exposures.step(window, target, me, number))
+                        AccessEpoch::Exposed(exposures.step(window, target, me, number))
                     }
                 };
                 text.extents.insert(step, Extent { epoch, over: None });
@@ -243,7 +246,7 @@ fn read(program: &Program, me: u16, accesses: &Side, exposures: &Side) -> Text {
                 let window = access.window.0 as u16;
                 let held = own.iter().filter(|((of, _), _)| *of == window).map(|(_, mode)| *mode);
                 let mode = held.max_by_key(|mode| *mode == Mode::Exclusive);
-                text.extents.insert(step, Extent { epoch: Epoch::Own(mode), over: Some(step) });
+                text.extents.insert(step, Extent { epoch: AccessEpoch::Own(mode), over: Some(step) });
             }
             Act::AwaitGrants(opening) => {
                 let Some(call) = program.synchronization(*opening) else { continue };

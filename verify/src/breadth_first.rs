@@ -13,30 +13,27 @@
 
 mod known;
 
-use self::known::{Known, Origin};
+use self::known::{Known, NONE, Origin, lock};
 use crate::limits::{Limits, Stopped};
 use stateright::{Model, Property};
 use std::hash::Hash;
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Barrier, Mutex, OnceLock};
 use std::{mem, thread, vec};
 
 /// A level with fewer states is explored by one thread: that takes less time than to call the others.
 const WIDE: usize = 256;
 /// States that a thread takes at once out of a level.
 const BATCH: usize = 32;
-/// States have numbers below this one, which stands for none.
-const NONE: u32 = u32::MAX;
-
 /// A model that several threads can search through.
 pub(crate) trait Searchable: Model<State: Hash + Send, Action: Clone> + Sync {}
 
 impl<M: Model<State: Hash + Send, Action: Clone> + Sync> Searchable for M {}
 
 /// What a search has found.
-pub(crate) struct Found {
+pub(crate) struct Explored {
     /// The limit at which it has ended early.
     pub(crate) stopped: Option<Stopped>,
     /// Distinct states.
@@ -80,9 +77,9 @@ pub(crate) fn search<M: Searchable>(
     limits: &Limits<'_>,
     stop: &AtomicBool,
     max_depth: Option<NonZeroUsize>,
-) -> Found {
+) -> Explored {
     let threads = limits.threads.max(1);
-    let search = Search::new(model, stop, threads);
+    let search = LevelSearch::new(model, stop, threads);
     let (is_done, watcher) = (AtomicBool::new(false), thread::current());
     thread::scope(|scope| {
         let lead = || {
@@ -105,12 +102,12 @@ pub(crate) fn search<M: Searchable>(
         let ended = leader.join().unwrap_or_else(|panic| resume_unwind(panic));
         let (states, generated, _) = search.counts();
         let stopped = stopped.or(ended.is_full.then_some(Stopped::States));
-        Found { stopped, states, generated, depth: ended.depth, violated: ended.violated }
+        Explored { stopped, states, generated, depth: ended.depth, violated: ended.violated }
     })
 }
 
 /// What the leading thread knows at the end.
-struct Ended {
+struct LevelEnded {
     depth: u64,
     violated: Vec<(&'static str, Trail)>,
     /// There are no more numbers for states.
@@ -118,7 +115,7 @@ struct Ended {
 }
 
 /// The status of a search.
-struct Search<'a, M: Model> {
+struct LevelSearch<'a, M: Model> {
     model: &'a M,
     properties: Vec<Property<M>>,
     stop: &'a AtomicBool,
@@ -150,11 +147,7 @@ impl<S> Level<S> {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl<'a, M: Searchable> Search<'a, M> {
+impl<'a, M: Searchable> LevelSearch<'a, M> {
     fn new(model: &'a M, stop: &'a AtomicBool, threads: usize) -> Self {
         let properties = model.properties();
         Self {
@@ -206,7 +199,7 @@ impl<'a, M: Searchable> Search<'a, M> {
     }
 
     /// Goes through the levels, with the help of the other threads where one is wide.
-    fn lead(&self, max_depth: Option<NonZeroUsize>) -> Ended {
+    fn lead(&self, max_depth: Option<NonZeroUsize>) -> LevelEnded {
         let mut origins = Vec::new();
         for (number, state) in (0..).zip(self.model.init_states()) {
             let is_new = self.known.meet(Origin { before: NONE, action: number }, state);
@@ -233,7 +226,7 @@ impl<'a, M: Searchable> Search<'a, M> {
             let first = first.load(Ordering::Relaxed);
             (first != NONE).then(|| (property.name, Trail(Origin::trail(&origins, first))))
         });
-        Ended { depth, violated: violated.collect(), is_full }
+        LevelEnded { depth, violated: violated.collect(), is_full }
     }
 
     fn is_stopped(&self) -> bool {
@@ -348,7 +341,7 @@ mod tests {
         }
     }
 
-    fn explore(model: &Counters, threads: usize, max_depth: usize) -> (Found, Vec<Vec<[u8; 3]>>) {
+    fn explore(model: &Counters, threads: usize, max_depth: usize) -> (Explored, Vec<Vec<[u8; 3]>>) {
         let (limits, stop) = (Limits { threads, ..Limits::default() }, AtomicBool::new(false));
         let found = search(model, &limits, &stop, NonZeroUsize::new(max_depth));
         let paths = found.violated.iter().map(|(_, trail)| trail.walk(model));

@@ -1,7 +1,7 @@
 //! Facts about a job that hold in every execution: which ends of which flows a rank may still use.
 
-use crate::model::Settings;
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
+use crate::settings::Settings;
 use crate::weakest::WindowPlan;
 use crate::window_facts::WindowFacts;
 use carrousel_rank::{

@@ -72,6 +72,7 @@ pub mod run;
 pub mod scenario;
 pub mod schedule;
 pub mod search;
+mod settings;
 pub mod shortest;
 pub mod situations;
 pub mod state;

@@ -2,6 +2,7 @@
 
 mod transitions;
 
+pub use crate::settings::Settings;
 pub use transitions::PROMISES;
 pub(crate) use transitions::properties;
 
@@ -14,32 +15,10 @@ use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Proc, State};
 use crate::weakest::Order;
-use crate::weakest::calls::lock_actions;
 use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-
-/// The reductions of an exploration, and the variants of MPI and of the network that it explores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Leave out orders that make no difference, and forget past ones that no rank can observe any more.
-    pub reduce: bool,
-    /// The weakest MPI: a standard send may be buffered or wait for its receive, a collective may wait for ranks whose
-    /// data it does not need, and the begin of an access epoch for its targets; flags of windows are hints.
-    pub portable: bool,
-    /// Connections keep order, as real ones do. Rule R1 says that the protocols need it; its ablation switches it
-    /// off.
-    pub ordered: bool,
-    /// An order of the weakest MPI that is switched off: its ablation.
-    pub without: Option<Order>,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { reduce: true, portable: false, ordered: true, without: None }
-    }
-}
 
 /// Some jobs over protocol `P`, each in every order of events.
 pub struct Model<P: Protocol> {
@@ -353,7 +332,7 @@ impl<P: Protocol> Model<P> {
         }
         let free = state.network.heads().filter(|(channel, item)| state.network.is_free(*channel, item));
         actions.extend(free.map(|(channel, _)| Action::Land(*channel)));
-        lock_actions(self, state, actions);
+        self.facts(state.job).plan.lock_steps(state, |step| actions.push(Action::Lock(step)));
         if !self.settings.ordered {
             for channel in state.network.channels() {
                 let route_of = |place: usize| Action::Overtake { channel: channel[0].0, place };

@@ -425,6 +425,11 @@ impl Program {
         }
     }
 
+    /// Whether a request is one of a window.
+    pub(crate) fn is_of_window(&self, ordinal: Ordinal) -> bool {
+        matches!(self.starts[usize::from(ordinal)], Start::Synchronize(_) | Start::Access(_))
+    }
+
     /// The communicators that it has together with a peer.
     pub(crate) fn shared_with(&self, peer: u16) -> impl Iterator<Item = Communicator> {
         let groups = self.groups.iter().filter(move |group| group.members.contains(RankId(peer.into())));

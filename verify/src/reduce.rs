@@ -34,8 +34,8 @@
 //!
 //! Under the weakest MPI a call on a window may return where the library waits. Such a step is never taken alone, as a wait
 //! that counts on buffers is not, so that every state in which only such steps are left is met. It can only stop being
-//! such a step, by a grant or an arrival, and it changes nothing but the place of its rank in its program. Accesses whose
-//! close has returned before they were over count as to come until they are ([`Proc::left`](crate::state::Proc)).
+//! such a step, by a grant or an arrival, and it changes nothing but the place of its rank in its program. Nothing of a
+//! library runs for windows there; `reduce/weakest.rs` has the conflicts of their calls, and sets are looked for.
 //!
 //! Everything else commutes: posting a receive with the arrival of a message (the match is the same),
 //! waiting, and arrivals of different flows. So does the arrival of data that a rank reads, which its library is told of
@@ -48,10 +48,11 @@
 
 mod announcements;
 mod closure;
+mod node;
 mod weakest;
 
 use self::announcements::Announcements;
-use self::closure::{Nodes, WorkIsOver};
+use self::node::{Node, Nodes, WorkIsOver};
 use crate::action::Action;
 use crate::facts::Facts;
 use crate::later::sought;
@@ -60,7 +61,6 @@ use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Act, Ordinal, Start};
 use crate::search::ViolationSite;
 use crate::state::State;
-use crate::weakest::calls::is_of_window;
 use carrousel_rank::epoch::{Call, Packet};
 use carrousel_rank::{Protocol, Source};
 use std::cell::Cell;
@@ -68,36 +68,6 @@ use std::cell::Cell;
 /// The work that may go into the persistent sets of one state, in nodes and their peers: on very many ranks, the set
 /// of each seed may hold nearly all actions.
 const WORK_MAX: usize = 1 << 22;
-
-/// A group of actions that enter a persistent set together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Node {
-    /// The rank goes on with its program.
-    Step(u16),
-    /// Arrivals at the sending end of the flow to a peer.
-    SendEnd(u16, u16),
-    /// Arrivals and announcements at the receiving end of the flow from a peer.
-    ReceiveEnd(u16, u16),
-    /// The same for all peers.
-    ReceiveEnds(u16),
-    /// Arrivals of packets of collectives.
-    Collective(u16),
-    /// The lock of a window at a host is given away, or back (weakest MPI).
-    Locks(u16, u16),
-    /// No actions of its own: stands for those that must come before the first rank posts a receive from the second.
-    Post(u16, u16),
-    /// No actions of its own: stands for those that must come before the first rank sends to the second.
-    Send(u16, u16),
-}
-
-/// One of the flows of a rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flow {
-    /// Its messages to this rank.
-    To(u16),
-    /// Its messages from this rank.
-    From(u16),
-}
 
 /// Appends a persistent set of the actions that are possible in `state`: in the worst case all of them.
 pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, actions: &mut Vec<Action>) {
@@ -336,7 +306,7 @@ impl<P: Protocol> View<'_, P> {
                 is_wild.then_some(Node::ReceiveEnds(rank))
             }
             Act::TouchWindow(_) if self.model.is_portable() => None,
-            Act::Test(request) if self.model.is_portable() && is_of_window(program, *request) => None,
+            Act::Test(request) if self.model.is_portable() && program.is_of_window(*request) => None,
             Act::TouchWindow(_) => {
                 self.facts.windows.may_race_at(self.state, rank, self.pc(rank)).then_some(Node::Step(rank))
             }

@@ -16,7 +16,7 @@ use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
 use crate::state::{Open, Proc, State};
 use crate::violation::{Violation, ViolationKind};
-use crate::weakest::{self, calls::take_lock};
+use crate::weakest;
 use crate::windows::{check_assertions, exposes_next};
 use carrousel_rank::epoch;
 use carrousel_rank::{
@@ -38,7 +38,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     };
     let me = action.rank();
     if let Action::Lock(step) = action {
-        take_lock(model, &mut next, step);
+        next.weakest.take(step);
         weakest::calls::check(model, state, action, &mut next);
         check_end(model, &mut next);
         return next;

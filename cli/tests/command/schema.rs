@@ -58,6 +58,10 @@ const UNFLUSHED: &str = "ranks 3\nwindow w 8\nrank 0\n  lock w at 1 shared\n  pu
                          unlock w at 1\nrank 1\n  recv from 0 tag 0 size 8\n  load w at 0 size 8\nrank 2\n  \
                          lock w at 2 shared\n  unlock w at 2\n";
 
+/// Two ranks wait for each other's lock.
+const CROSSED: &str = "ranks 3\nwindow w 8\nrank 0..1\n  lock w at 1+me exclusive\n  put w to 1+me size 8\n  lock w at 2-me \
+                       exclusive\n  put w to 2-me size 8\n  unlock w at 2-me\n  unlock w at 1+me\n";
+
 /// With a rule off, an announced receive is taken for the wrong message.
 const MISPREDICTED: &str = "ranks 2\nrank 0\n  irecv from 1 tag any size 64KiB\n  irecv from 1 tag any size 64KiB\n  \
                             wait all\nrank 1\n  send to 0 tag 0 size 8\n  send to 0 tag 1 size 64KiB\n";
@@ -84,10 +88,12 @@ fn every_report_on_a_scenario_is_as_its_schema_says() {
         ("--protocol published", "work-queue.scn", 0),
         ("--without EAGER_TAKES_ANNOUNCEMENT", "mispredicted.scn", 1),
         ("--max-states 3 --threads 1", "halo.scn", 3),
+        ("--portable", "crossed.scn", 1),
     ] {
         let text = match name {
             "mispredicted.scn" => MISPREDICTED.to_owned(),
             "unflushed.scn" => UNFLUSHED.to_owned(),
+            "crossed.scn" => CROSSED.to_owned(),
             name => scenario(name),
         };
         let place = Place::new().with(name, &text);
@@ -150,7 +156,7 @@ fn what_a_schema_does_not_name_is_no_report() {
     let mut narrower = wider.clone();
     narrower.as_object_mut().expect("an object").retain(|name, _| name != "colour" && name != "at");
     for wrong in [
-        changed("/version", json!(2)),
+        changed("/version", json!(3)),
         changed("/verdict", json!("perhaps")),
         changed("/states", json!(-1)),
         changed("/checks/0/counterexample", Value::Null),

@@ -40,7 +40,7 @@ fn a_proof_ends_with_0_and_names_all_checks() {
 #[test]
 fn a_violation_ends_with_1_and_tells_steps_and_chart() {
     let ran = place().run("verify head.scn").status(1).says("deadlock-freedom   violated");
-    let ran = ran.says("head.scn:3").says("rank 0");
+    let ran = ran.says("rank 0   line 3  `send to 1");
     assert!(!ran.out.contains('\u{1b}'), "colours are for terminals");
 }
 

@@ -1,14 +1,20 @@
 //! The states that a search has met: their fingerprints, and those of the next level whole.
 
-use super::{NONE, lock};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::mem;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Parts of the table, each behind a lock of its own, for each thread that is not alone.
 const PARTS_OF_A_THREAD: usize = 16;
+
+/// States have numbers below this one, which stands for none.
+pub(super) const NONE: u32 = u32::MAX;
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// How a state was met first: by which action of which state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

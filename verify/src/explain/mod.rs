@@ -24,6 +24,7 @@ mod situation;
 mod slice;
 mod stuck;
 mod telling;
+mod wait_reason;
 mod waits;
 mod weakest;
 

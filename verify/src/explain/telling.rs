@@ -56,7 +56,7 @@ pub(super) fn folded(evidence: &Evidence<'_>, slice: &Slice, deadlock: Option<&D
     let (names, mut lines) = (evidence.names, Vec::new());
     let mut alike = deadlock.map_or_else(Vec::new, Deadlock::alike);
     let mut left_out = slice.folded.clone();
-    // Those that enter a collective in vain are told there.
+    // Ranks that enter a collective in vain are told there.
     for step in &slice.told {
         if let ToldStep::Collective(id, entries) = step
             && entries.len() < evidence.members(*id).len()

@@ -2,7 +2,7 @@
 
 use super::late::{self, Called, Late};
 use super::names::{Names, list, ranks};
-use super::waits::WaitReason;
+use super::wait_reason::WaitReason;
 use crate::open_epochs::EpochForm;
 use crate::program::Ordinal;
 use crate::state::State;

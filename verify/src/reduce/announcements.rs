@@ -1,8 +1,7 @@
 //! The announcements that are possible in a state.
 
-use super::{Node, View};
+use super::node::Node;
 use crate::action::Action;
-use carrousel_rank::Protocol;
 use std::cell::OnceCell;
 
 /// An announcement, with the end at which it happens.
@@ -15,17 +14,14 @@ pub(super) struct Announcements {
 }
 
 impl Announcements {
-    /// Those of a rank. The end of one is the same in both views.
-    pub(super) fn of<P: Protocol>(&self, view: &View<'_, P>, rank: u16) -> &[Announcement] {
-        let ranks = self.ranks.get_or_init(|| (0..view.ranks()).map(|_| OnceCell::new()).collect());
-        ranks[usize::from(rank)].get_or_init(|| {
-            let mut announcements = Vec::new();
-            view.model.announcements(view.state, rank, &mut announcements);
-            let end = |action: &Action| match *action {
-                Action::Announce { rank, receive } => Some((*action, view.end_of_request(rank, receive))),
-                _ => None,
-            };
-            announcements.iter().filter_map(end).collect()
-        })
+    /// Those of a rank of so many. The end of one is the same in both views.
+    pub(super) fn of(
+        &self,
+        ranks: u16,
+        rank: u16,
+        make: impl FnOnce() -> Vec<Announcement>,
+    ) -> &[Announcement] {
+        let all = self.ranks.get_or_init(|| (0..ranks).map(|_| OnceCell::new()).collect());
+        all[usize::from(rank)].get_or_init(make)
     }
 }

@@ -1,50 +1,14 @@
 //! The closure of a persistent set: for each action that is possible, all that conflict with it; for each that is not
 //! possible yet, one without which it never will be.
 
-use super::{Flow, Node, View};
+use super::View;
+use super::node::{Flow, Node, Nodes, WorkIsOver};
 use crate::action::Action;
 use crate::later::sought;
 use crate::network::{Channel, ChannelKind, Message};
 use crate::program::{Act, Ordinal, Start};
 use crate::state::Proc;
-use crate::weakest::calls::is_of_window;
 use carrousel_rank::{Call, Explore, Pattern, Protocol, Source};
-use std::collections::HashSet;
-
-/// Up to so many nodes are compared one by one.
-const FEW: usize = 32;
-
-/// The sets of a state have taken as much work as they may.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct WorkIsOver;
-
-/// Some nodes, in the order in which they have come.
-#[derive(Default)]
-pub(super) struct Nodes {
-    list: Vec<Node>,
-    /// All of them, if there are more than [`FEW`].
-    many: HashSet<Node, ahash::RandomState>,
-}
-
-impl Nodes {
-    fn contains(&self, node: &Node) -> bool {
-        if self.list.len() > FEW { self.many.contains(node) } else { self.list.contains(node) }
-    }
-
-    /// Whether it is new.
-    pub(super) fn insert(&mut self, node: Node) -> bool {
-        if self.contains(&node) {
-            return false;
-        }
-        self.list.push(node);
-        match self.list.len() {
-            len if len == FEW + 1 => self.many.extend(&self.list),
-            len if len > FEW => _ = self.many.insert(node),
-            _ => {}
-        }
-        true
-    }
-}
 
 impl<P: Protocol> View<'_, P> {
     /// The possible actions of the smallest set that contains `seeds` and is closed under conflict and,
@@ -184,7 +148,7 @@ impl<P: Protocol> View<'_, P> {
     /// Whether something can happen at the flow's receiving end.
     fn is_receiving(&self, at: u16, peer: u16) -> bool {
         let end = Node::ReceiveEnd(at, peer);
-        let announces = || self.announcements.of(self, at).iter().any(|(_, of)| *of == end);
+        let announces = || self.announcements_of(at).iter().any(|(_, of)| *of == end);
         self.state.network.heads_at(at).any(|(channel, _)| self.end_of(*channel) == end) || announces()
     }
 
@@ -295,7 +259,7 @@ impl<P: Protocol> View<'_, P> {
         if !to_come {
             return proc.is_open(request) && !self.model.is_over(self.state, rank, request);
         }
-        if is_of_window(self.model.program(self.state.job, rank), request) {
+        if self.model.program(self.state.job, rank).is_of_window(request) {
             return false;
         }
         let options = &self.model.jobs()[self.state.job as usize].options;
@@ -341,7 +305,7 @@ impl<P: Protocol> View<'_, P> {
                     requests.iter().find(|request| !self.model.is_over(self.state, rank, **request))
                 {
                     let program = self.model.program(self.state.job, rank);
-                    let is_weak = self.model.is_portable() && is_of_window(program, *request);
+                    let is_weak = self.model.is_portable() && program.is_of_window(*request);
                     need(if is_weak {
                         self.missing_for(rank, *request)
                     } else {
@@ -415,7 +379,7 @@ impl<P: Protocol> View<'_, P> {
         for node in &nodes.list {
             let Some(rank) = node.of_arrivals() else { continue };
             let all = Node::ReceiveEnds(rank);
-            for (number, (action, end)) in self.announcements.of(self, rank).iter().enumerate() {
+            for (number, (action, end)) in self.announcements_of(rank).iter().enumerate() {
                 if *node == all || node == end && !nodes.contains(&all) {
                     announcements.push((rank, number, *action));
                 }
@@ -425,15 +389,17 @@ impl<P: Protocol> View<'_, P> {
         actions.extend(announcements.into_iter().map(|(_, _, action)| action));
         actions
     }
-}
 
-impl Node {
-    /// The rank at whose ends it stands for arrivals.
-    fn of_arrivals(self) -> Option<u16> {
-        match self {
-            Self::SendEnd(at, _) | Self::ReceiveEnd(at, _) => Some(at),
-            Self::ReceiveEnds(at) | Self::Collective(at) => Some(at),
-            Self::Step(_) | Self::Post(..) | Self::Send(..) | Self::Locks(..) => None,
-        }
+    /// The announcements that a rank may make, each with its end.
+    fn announcements_of(&self, rank: u16) -> &[(Action, Node)] {
+        self.announcements.of(self.ranks(), rank, || {
+            let mut announcements = Vec::new();
+            self.model.announcements(self.state, rank, &mut announcements);
+            let end = |action: &Action| match *action {
+                Action::Announce { rank, receive } => Some((*action, self.end_of_request(rank, receive))),
+                _ => None,
+            };
+            announcements.iter().filter_map(end).collect()
+        })
     }
 }

@@ -9,12 +9,13 @@
 //! - the opening and closing of exposures with locks of the same memory, as both at once are an error;
 //! - a test, with whatever lets it succeed.
 
-use super::{Node, View};
+use super::View;
+use super::node::Node;
 use crate::action::Action;
 use crate::open_epochs::EpochForm;
 use crate::program::{Act, Ordinal};
-use crate::weakest::calls::is_of_window;
-use crate::weakest::plan::{AccessName, LockName, WindowPlan};
+use crate::weakest::names::{AccessName, LockName};
+use crate::weakest::plan::WindowPlan;
 use crate::weakest::races::Stage;
 use carrousel_rank::Protocol;
 
@@ -39,7 +40,7 @@ impl<P: Protocol> View<'_, P> {
         let Some(act) = self.model.next_act(self.state, rank) else { return };
         match act {
             Act::Wait(requests) => requests.iter().for_each(|request| self.ends_of(rank, *request, need)),
-            Act::Test(request) if is_of_window(program, *request) => {
+            Act::Test(request) if program.is_of_window(*request) => {
                 self.ends_of(rank, *request, need);
                 if !self.model.is_over(self.state, rank, *request) {
                     need(self.missing_for(rank, *request));

@@ -1,12 +1,11 @@
 //! Calls on windows under the weakest MPI: what a rank has open, and what its call breaks.
 
-use super::locks::LockStep;
-use super::plan::EpochId;
+use super::names::EpochId;
 use super::races::{self, is_exposed, is_exposed_by_fence};
 use crate::action::Action;
 use crate::context::StepContext;
 use crate::model::Model;
-use crate::program::{Ordinal, Program, Start};
+use crate::program::Ordinal;
 use crate::state::{Open, Proc, State};
 use crate::violation::{Violation, ViolationKind};
 use crate::windows::follow;
@@ -50,21 +49,6 @@ impl<P: Protocol> StepContext<'_, P> {
             self.state.weakest.end((self.me, epoch));
         }
     }
-}
-
-/// Whether a request is one of a window.
-pub(crate) fn is_of_window(program: &Program, ordinal: Ordinal) -> bool {
-    matches!(program.starts[usize::from(ordinal)], Start::Synchronize(_) | Start::Access(_))
-}
-
-/// Appends the steps of locks that are possible in a state.
-pub(crate) fn lock_actions<P: Protocol>(model: &Model<P>, state: &State<P>, actions: &mut Vec<Action>) {
-    model.facts(state.job).plan.lock_steps(state, |step| actions.push(Action::Lock(step)));
-}
-
-/// Carries out a step of a lock.
-pub(crate) fn take_lock<P: Protocol>(model: &Model<P>, state: &mut State<P>, step: LockStep) {
-    state.weakest.take(&model.facts(state.job).plan, step);
 }
 
 /// What a step has broken: accesses that race, and memory that is locked and exposed at once (MPI-4.1, 12.5.3).

@@ -4,78 +4,16 @@
 //! compatible with the holders may be granted next, or be kept behind another that waits. A lock is given back when its epoch
 //! is closed, at the latest before the close returns.
 
+use super::held::LockStep;
+use super::names::{EpochId, LockName};
 use super::orders::Order;
-use super::plan::{EpochId, LockName, WindowPlan};
+use super::plan::WindowPlan;
 use crate::state::State;
 use carrousel_rank::Protocol;
 use carrousel_rank::epoch::Mode;
 
-/// What the weakest MPI knows of the locks for which ranks contend. All other locks are held from their call on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Weakest {
-    /// Sorted.
-    held: Vec<Lock>,
-    /// Given back, though the close of the epoch has not returned. Sorted.
-    freed: Vec<Lock>,
-}
-
-/// A lock that an epoch has got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Lock {
-    window: u16,
-    host: u16,
-    epoch: EpochId,
-}
-
-/// A host gives a lock away, or has it back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LockStep {
-    /// The window.
-    pub window: u16,
-    /// The rank whose memory it is.
-    pub host: u16,
-    /// The rank that gets it or had it.
-    pub origin: u16,
-    /// Its epoch, by its number there.
-    pub epoch: u16,
-    /// It is given away; otherwise it is given back.
-    pub is_grant: bool,
-}
-
-impl Weakest {
-    fn lock(plan: &WindowPlan, epoch: EpochId, host: u16) -> Lock {
-        Lock { window: plan.epoch(epoch).window, host, epoch }
-    }
-
-    pub(super) fn is_held(&self, plan: &WindowPlan, epoch: EpochId, host: u16) -> bool {
-        self.held.binary_search(&Self::lock(plan, epoch, host)).is_ok()
-    }
-
-    pub(super) fn is_freed(&self, plan: &WindowPlan, epoch: EpochId, host: u16) -> bool {
-        self.freed.binary_search(&Self::lock(plan, epoch, host)).is_ok()
-    }
-
-    /// Carries out a step of a lock.
-    pub(super) fn take(&mut self, plan: &WindowPlan, step: LockStep) {
-        let lock = Self::lock(plan, (step.origin, step.epoch), step.host);
-        let list = if step.is_grant { &mut self.held } else { &mut self.freed };
-        if let Err(at) = list.binary_search(&lock) {
-            list.insert(at, lock);
-        }
-        if !step.is_grant {
-            self.held.retain(|held| *held != lock);
-        }
-    }
-
-    /// The close of an epoch has returned: all that it had is given back.
-    pub(super) fn end(&mut self, epoch: EpochId) {
-        self.held.retain(|lock| lock.epoch != epoch);
-        self.freed.retain(|lock| lock.epoch != epoch);
-    }
-}
-
 /// The locks of a host that ranks have asked for and neither got nor given up, and those that they hold.
-struct Queue {
+struct LockQueue {
     waiting: Vec<LockName>,
     holders: Vec<LockName>,
 }
@@ -86,16 +24,17 @@ impl WindowPlan {
         (one == Mode::Exclusive || other == Mode::Exclusive) && self.keeps(Order::LocksExclude)
     }
 
-    fn queue<P: Protocol>(&self, state: &State<P>, (window, host): (u16, u16)) -> Queue {
+    fn queue<P: Protocol>(&self, state: &State<P>, (window, host): (u16, u16)) -> LockQueue {
         let (mut waiting, mut holders) = (Vec::new(), Vec::new());
         for lock in self.contended(window, host) {
-            if state.weakest.is_held(self, lock.epoch, host) {
+            if state.weakest.is_held(window, lock.epoch, host) {
                 holders.push(*lock);
-            } else if !state.weakest.is_freed(self, lock.epoch, host) && self.wants_lock(state, lock.epoch) {
+            } else if !state.weakest.is_freed(window, lock.epoch, host) && self.wants_lock(state, lock.epoch)
+            {
                 waiting.push(*lock);
             }
         }
-        Queue { waiting, holders }
+        LockQueue { waiting, holders }
     }
 
     /// The steps of locks that are possible at a host, each with whether it has to happen some time.

@@ -16,12 +16,14 @@
 
 mod accumulates;
 pub(crate) mod calls;
-pub(crate) mod locks;
+mod held;
+mod locks;
 pub(crate) mod moments;
+pub(crate) mod names;
 mod orders;
 pub(crate) mod plan;
 pub(crate) mod races;
 
-pub use locks::{LockStep, Weakest};
+pub use held::{LockStep, Weakest};
 pub use orders::{NoSuchOrder, Order, REGISTER};
 pub(crate) use plan::WindowPlan;

@@ -4,9 +4,10 @@
 //! behind it is explored. *Must* it return, under the MPI that waits for the most? A state in which all that is possible
 //! need not happen is explored as an end: perhaps a deadlock.
 
-use super::locks::LockStep;
+use super::held::LockStep;
+use super::names::EpochId;
 use super::orders::Order;
-use super::plan::{EpochId, EpochPlan, Flushed, RequestPlan, WindowPlan};
+use super::plan::{EpochPlan, Flushed, RequestPlan, WindowPlan};
 use crate::open_epochs::EpochForm;
 use crate::program::Ordinal;
 use crate::state::State;
@@ -236,8 +237,8 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
     fn is_in(&self, at: EpochId) -> bool {
         let its = self.plan.epoch(at);
         let is_held = |host: u16| {
-            self.state.weakest.is_held(self.plan, at, host)
-                || self.state.weakest.is_freed(self.plan, at, host)
+            self.state.weakest.is_held(self.plan.epoch(at).window, at, host)
+                || self.state.weakest.is_freed(self.plan.epoch(at).window, at, host)
         };
         its.own_lock.is_some_and(|step| self.has_called(at.0, step))
             || its.hosts(self.plan.ranks()).any(is_held)
@@ -375,7 +376,7 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
                 // Nothing says that an epoch without accesses waits for its lock.
                 self.asked == Asked::May && !its.is_used(host)
                     || self.holds(at, host)
-                    || self.state.weakest.is_freed(plan, at, host)
+                    || self.state.weakest.is_freed(its.window, at, host)
             }),
         }
     }
@@ -430,7 +431,7 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
 
     /// Whether an epoch has had the lock of a host, and has given it back.
     fn has_had_lock(&self, epoch: EpochId, host: u16) -> bool {
-        self.has_returned(epoch) || self.state.weakest.is_freed(self.plan, epoch, host)
+        self.has_returned(epoch) || self.state.weakest.is_freed(self.plan.epoch(epoch).window, epoch, host)
     }
 
     /// Whether an epoch has the lock of a host.
@@ -439,7 +440,7 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
         if self.plan.contended(its.window, host).is_empty() {
             return !self.has_returned(epoch) && self.has_begun(epoch);
         }
-        self.state.weakest.is_held(self.plan, epoch, host)
+        self.state.weakest.is_held(self.plan.epoch(epoch).window, epoch, host)
     }
 
     fn find_grants(&mut self, at: EpochId, its: &EpochPlan, awaited: &mut Awaited) {
@@ -451,7 +452,9 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
             }
             _ if its.locks() => {
                 for host in its.hosts(self.plan.ranks()) {
-                    if !self.holds(at, host) && !self.state.weakest.is_freed(self.plan, at, host) {
+                    if !self.holds(at, host)
+                        && !self.state.weakest.is_freed(self.plan.epoch(at).window, at, host)
+                    {
                         awaited.locks.push((at, host));
                     }
                 }
@@ -468,6 +471,24 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
 }
 
 impl WindowPlan {
+    /// The steps that have opened the epochs of a rank that are not over: open, or closed and not back.
+    pub(crate) fn open_epochs<P: Protocol>(
+        &self,
+        state: &State<P>,
+        rank: u16,
+        window: u16,
+    ) -> impl Iterator<Item = u16> {
+        let proc = &state.procs[usize::from(rank)];
+        let is_there = move |epoch: &&EpochPlan| {
+            let is_over = || {
+                epoch.closed.is_some_and(|closed| closed < proc.pc)
+                    && epoch.close.is_some_and(|close| !proc.is_open(close))
+            };
+            epoch.window == window && epoch.opened < proc.pc && !is_over()
+        };
+        self.rank(rank).epochs.iter().filter(is_there).map(|epoch| epoch.opened)
+    }
+
     /// Whether some lock has to be given away or back, whatever the MPI.
     pub(crate) fn owes_lock<P: Protocol>(&self, state: &State<P>) -> bool {
         let mut is_owed = false;

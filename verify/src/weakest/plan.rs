@@ -2,12 +2,11 @@
 //! every execution.
 
 use super::accumulates;
+use super::names::{AccessName, EpochId, LockName};
 use super::orders::Order;
 use crate::admission::{Refused, refused};
 use crate::open_epochs::EpochForm;
 use crate::program::{Access, Act, Job, Ordinal, Program, Synchronization, is_atomic};
-use crate::state::State;
-use carrousel_rank::Protocol;
 use carrousel_rank::epoch::{AllEpochRules, Blocks, Call, EpochKind, Mode, Relation, may_overlap};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,25 +50,12 @@ pub(crate) struct RankPlan {
 
 /// A call that ends accesses when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ending {
+pub(crate) struct AccessEnd {
     pub(crate) rank: u16,
     pub(crate) step: u16,
     pub(crate) request: Ordinal,
     /// The epoch that it closes, if it is no flush.
     pub(crate) epoch: Option<u16>,
-}
-
-/// An access, by its rank and its index there.
-pub(crate) type AccessName = (u16, u16);
-
-/// An epoch, by its rank and its index there.
-pub(crate) type EpochId = (u16, u16);
-
-/// One of the locks of a host, by the epoch that asks for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct LockName {
-    pub(crate) epoch: EpochId,
-    pub(crate) mode: Mode,
 }
 
 /// An epoch of a rank.
@@ -110,9 +96,9 @@ pub(crate) struct AccessPlan {
     /// It fetches, and changes nothing at its target.
     pub(crate) only_reads: bool,
     /// The calls of which each ends it when it returns.
-    pub(crate) ends: Vec<Ending>,
+    pub(crate) ends: Vec<AccessEnd>,
     /// If it fetches: the calls of which each tells that the data is here.
-    answers: Vec<Ending>,
+    answers: Vec<AccessEnd>,
     /// The accesses with which it could be under way together, and conflicts.
     pub(crate) conflicts: Vec<AccessName>,
     /// The last steps at which ranks touch the same memory by themselves.
@@ -222,24 +208,6 @@ impl WindowPlan {
         self.without != Some(order)
     }
 
-    /// The steps that have opened the epochs of a rank that are not over: open, or closed and not back.
-    pub(crate) fn open_epochs<P: Protocol>(
-        &self,
-        state: &State<P>,
-        rank: u16,
-        window: u16,
-    ) -> impl Iterator<Item = u16> {
-        let proc = &state.procs[usize::from(rank)];
-        let is_there = move |epoch: &&EpochPlan| {
-            let is_over = || {
-                epoch.closed.is_some_and(|closed| closed < proc.pc)
-                    && epoch.close.is_some_and(|close| !proc.is_open(close))
-            };
-            epoch.window == window && epoch.opened < proc.pc && !is_over()
-        };
-        self.rank(rank).epochs.iter().filter(is_there).map(|epoch| epoch.opened)
-    }
-
     /// Whether some rank accesses a target in the fence epoch with this number.
     pub(crate) fn exposes(&self, window: u16, target: u16, number: u32) -> bool {
         self.exposing.contains(&(window, target, number))
@@ -326,9 +294,9 @@ impl WindowPlan {
                     // A fence that ends no epoch completes nothing.
                     let completes = !matches!(its, Some(RequestPlan::Fence { ends_none: true, .. }));
                     let epoch = self.ranks[usize::from(rank)].closed_by(request);
-                    completes.then_some(Ending { rank, step, request, epoch })
+                    completes.then_some(AccessEnd { rank, step, request, epoch })
                 };
-                let mut ends: Vec<Ending> = Vec::new();
+                let mut ends: Vec<AccessEnd> = Vec::new();
                 let returns = match epoch.form {
                     EpochForm::Fence => Order::FenceCompletesAtTarget,
                     _ => Order::WaitCompletesAtTarget,
@@ -339,7 +307,7 @@ impl WindowPlan {
                 if epoch.locks() && self.without != Some(Order::UnlockCompletesAtTarget) {
                     ends.extend(close_of(rank, epoch));
                 }
-                let answers: Vec<Ending> =
+                let answers: Vec<AccessEnd> =
                     close_of(rank, epoch).filter(|_| access.fetches).into_iter().collect();
                 all.push(((rank, at), ends, answers));
             }
@@ -389,7 +357,7 @@ impl WindowPlan {
     fn forget_flushes(&mut self) {
         for (rank, plan) in (0..).zip(&mut self.ranks) {
             let requests = &plan.requests;
-            let is_flush = |end: &Ending| {
+            let is_flush = |end: &AccessEnd| {
                 end.rank == rank && matches!(requests.get(&end.request), Some(RequestPlan::Flush { .. }))
             };
             plan.accesses.iter_mut().for_each(|access| access.ends.retain(|end| !is_flush(end)));
@@ -584,8 +552,8 @@ impl RankPlan {
 }
 
 impl Walk<'_> {
-    fn ending(&self, step: u16, request: Ordinal) -> Ending {
-        Ending { rank: self.rank, step, request, epoch: None }
+    fn ending(&self, step: u16, request: Ordinal) -> AccessEnd {
+        AccessEnd { rank: self.rank, step, request, epoch: None }
     }
 
     fn access(&mut self, step: u16, index: u16) {
@@ -666,7 +634,7 @@ impl Walk<'_> {
     }
 
     /// The accesses to a host that a flush completes.
-    fn flush(&mut self, ending: Ending, epoch: u16, host: u16, is_local: bool) -> Flushed {
+    fn flush(&mut self, ending: AccessEnd, epoch: u16, host: u16, is_local: bool) -> Flushed {
         let mut flushed = Flushed::Nothing;
         for access in self.plan.accesses.iter_mut().filter(|it| it.epoch == Some(epoch) && it.target == host)
         {

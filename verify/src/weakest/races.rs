@@ -3,8 +3,9 @@
 //! An access is under way from the first moment that MPI allows until the last one. So no step begins or ends it by itself:
 //! it begins with a call, of its rank or of its target, or with a lock; it ends when a call returns.
 
+use super::names::AccessName;
 use super::orders::Order;
-use super::plan::{AccessName, Ending, EpochPlan, WindowPlan};
+use super::plan::{AccessEnd, EpochPlan, WindowPlan};
 use crate::open_epochs::EpochForm;
 use crate::state::State;
 use crate::violation::{Violation, ViolationKind};
@@ -32,7 +33,7 @@ impl WindowPlan {
         if !has_called(rank, access.step) {
             return Stage::ToCome;
         }
-        let has_returned = |end: &Ending| {
+        let has_returned = |end: &AccessEnd| {
             has_called(end.rank, end.step)
                 && (!state.procs[usize::from(end.rank)].is_open(end.request)
                     || end.epoch.is_some_and(|epoch| self.is_past(state, (end.rank, epoch))))

@@ -42,7 +42,7 @@ fn ends<P: Protocol>(job: &Job, reduce: bool) -> Option<HashSet<State<P>>> {
             for (rank, proc) in end.procs.iter_mut().enumerate() {
                 proc.change(|proc| {
                     model.forget_arrival_order(0, rank as u16, proc);
-                    // Whose message a receive has got is forgotten, too, if no statement asks for it.
+                    // The message of a receive is forgotten, too, if no statement asks for it.
                     let program = &job.ranks[rank];
                     let asked = |ordinal| program.keeps.contains_key(&ordinal);
                     let received = proc.open.iter().filter(|open| {

@@ -273,7 +273,7 @@ fn steps_that_the_violation_can_do_without_are_left_out() {
     );
 }
 
-/// Who is told all steps is told of the bound, and of the option that raises it.
+/// With all steps, the text tells of the bound, and of the option that raises it.
 #[test]
 fn a_bound_is_named_with_its_option() {
     let scenario =

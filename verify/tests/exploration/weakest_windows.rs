@@ -248,7 +248,7 @@ fn a_complete_orders_nothing_at_the_target() {
     let text = |access: &str| ranks("", &[&first(access), exposed, second]);
     assert_eq!(violated(&text("put w to 1 size 8")), [vec![], vec!["rma-race"]]);
     assert_eq!(violated(&text("acc w to 1 size 8")), [vec![], vec!["rma-race"]]);
-    // What is only read is at the origin. What is changed besides need not be at the target by then (MPI-4.1, 12.3.5).
+    // Data that is only read is at the origin. A change need not be at the target by then (MPI-4.1, 12.3.5).
     for read in ["get w from 1 size 8", "get_acc w to 1 size 8 op no_op"] {
         assert_eq!(violated(&text(read)), [NOTHING; 2], "{read}");
     }

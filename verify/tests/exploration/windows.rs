@@ -241,7 +241,7 @@ fn locks_that_are_held_while_others_are_waited_for_have_an_order() {
         |host: u32| format!("lock w at {host} exclusive; fetch_op w at {host}; unlock w at {host}");
     let text = ranks("", &[&all(2), &all(3), &exclusive(3), &exclusive(2)]);
     assert_eq!(violated(&text), ["deadlock-freedom"], "{text}");
-    // Who comes second finds the lock taken for ever.
+    // The second rank finds the lock taken for ever.
     let kept = "lock w at 2 exclusive; put w to 2 size 8; flush w at 2";
     let given_back = format!("{kept}; unlock w at 2");
     for both in [[kept, &given_back], [&given_back, kept]] {

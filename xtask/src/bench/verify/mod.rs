@@ -2,7 +2,7 @@
 
 mod rows;
 
-use self::rows::{Row, Target, rows};
+use self::rows::{Row, RowTarget, rows};
 use super::{Format, machine, process};
 use crate::built::COMMAND;
 use crate::table;
@@ -55,7 +55,7 @@ struct Search {
 
 /// A row of the table.
 #[derive(Debug, Serialize)]
-struct Measured {
+struct MeasuredRow {
     name: &'static str,
     states: u64,
     seconds: f64,
@@ -69,8 +69,8 @@ struct Measured {
 
 /// The whole result.
 #[derive(Debug, Serialize)]
-struct Results<'a> {
-    rows: &'a [Measured],
+struct RowResults<'a> {
+    rows: &'a [MeasuredRow],
     busy_before_percent: Option<f64>,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn run(arguments: &VerifyArgs) -> Result<(), String> {
     match arguments.format {
         Format::Table => print!("{}", shown(&measured, busy_before_percent)),
         Format::Json => {
-            let results = Results { rows: &measured, busy_before_percent };
+            let results = RowResults { rows: &measured, busy_before_percent };
             println!("{}", serde_json::to_string_pretty(&results).map_err(|error| error.to_string())?);
         }
     }
@@ -108,10 +108,10 @@ struct Searches<'a> {
 }
 
 impl Searches<'_> {
-    fn measure(&self, row: &Row, idle: u64) -> Result<Measured, String> {
+    fn measure(&self, row: &Row, idle: u64) -> Result<MeasuredRow, String> {
         let Search { report, peak_bytes } = self.run(&row.program, row.arguments)?;
         let published = match row.target {
-            Target::OfPublished(..) => {
+            RowTarget::OfPublished(..) => {
                 let arguments = [row.arguments, &["--protocol", "published"]].concat();
                 let report = self.run(&row.program, &arguments)?.report;
                 report.exhaustive.then_some(report.states)
@@ -169,28 +169,28 @@ fn peak_of(status: &str) -> Option<u64> {
 }
 
 /// A search beside its target.
-fn judged(row: &Row, report: &Report, used: Option<u64>, published: Option<u64>) -> Measured {
+fn judged(row: &Row, report: &Report, used: Option<u64>, published: Option<u64>) -> MeasuredRow {
     let states = report.states.max(1) as f64;
     let bytes_per_state = used.map(|bytes| bytes as f64 / states);
     let states_per_second = states / report.seconds.max(1e-9);
     let is_bounded = row.arguments.contains(&"--max-states");
     let ended = report.exhaustive || (is_bounded && !report.interrupted);
     let (target, met) = match row.target {
-        Target::Seconds(most) => (format!("ends in {most} s"), report.seconds <= most),
-        Target::StatesPerSecond(least) => {
+        RowTarget::Seconds(most) => (format!("ends in {most} s"), report.seconds <= most),
+        RowTarget::StatesPerSecond(least) => {
             (format!(">= {:.0} k states/s", least / 1e3), states_per_second >= least)
         }
-        Target::BytesPerState(most) => {
+        RowTarget::BytesPerState(most) => {
             (format!("<= {most} B a state"), bytes_per_state.is_some_and(|bytes| bytes <= most))
         }
-        Target::OfPublished(most, times) => {
+        RowTarget::OfPublished(most, times) => {
             let known =
                 published.map_or("more than could be explored".to_owned(), |states| states.to_string());
             let few = published.is_none_or(|published| states <= times * published as f64);
             (format!("ends in {most} s, <= {times} x {known} states"), report.seconds <= most && few)
         }
     };
-    Measured {
+    MeasuredRow {
         name: row.name,
         states: report.states,
         seconds: report.seconds,
@@ -202,7 +202,7 @@ fn judged(row: &Row, report: &Report, used: Option<u64>, published: Option<u64>)
     }
 }
 
-fn shown(rows: &[Measured], busy: Option<f64>) -> String {
+fn shown(rows: &[MeasuredRow], busy: Option<f64>) -> String {
     let mut table = table::table();
     table.set_header(["program", "states", "seconds", "states/s", "B/state", "ended", "target", "met"]);
     let word = |is: bool| if is { "yes" } else { "no" };
@@ -229,7 +229,7 @@ fn shown(rows: &[Measured], busy: Option<f64>) -> String {
 mod tests {
     use super::*;
 
-    fn row(target: Target, arguments: &'static [&'static str]) -> Row {
+    fn row(target: RowTarget, arguments: &'static [&'static str]) -> Row {
         Row { name: "row", program: String::new(), arguments, target }
     }
 
@@ -239,7 +239,9 @@ mod tests {
 
     #[test]
     fn a_search_that_has_not_ended_misses_each_target() {
-        for target in [Target::Seconds(60.0), Target::StatesPerSecond(1.0), Target::OfPublished(60.0, 2.0)] {
+        for target in
+            [RowTarget::Seconds(60.0), RowTarget::StatesPerSecond(1.0), RowTarget::OfPublished(60.0, 2.0)]
+        {
             let measured =
                 |exhaustive| judged(&row(target, &[]), &report(exhaustive, 10, 1.0), None, Some(5));
             assert!(measured(true).met && !measured(false).met, "{target:?}");
@@ -248,21 +250,21 @@ mod tests {
 
     #[test]
     fn a_search_up_to_its_bound_has_ended() {
-        let row = row(Target::BytesPerState(100.0), &["--max-states", "10"]);
+        let row = row(RowTarget::BytesPerState(100.0), &["--max-states", "10"]);
         let met = |bytes| judged(&row, &report(false, 10, 1.0), bytes, None).met;
         assert!(met(Some(1000)) && !met(Some(1010)) && !met(None));
     }
 
     #[test]
     fn more_states_than_twice_those_of_the_published_rules_miss_the_target() {
-        let row = row(Target::OfPublished(60.0, 2.0), &[]);
+        let row = row(RowTarget::OfPublished(60.0, 2.0), &[]);
         let met = |states| judged(&row, &report(true, states, 1.0), None, Some(5)).met;
         assert!(met(10) && !met(11));
     }
 
     #[test]
     fn a_table_says_what_was_met() {
-        let row = row(Target::Seconds(0.5), &[]);
+        let row = row(RowTarget::Seconds(0.5), &[]);
         let text = shown(&[judged(&row, &report(true, 100, 0.25), Some(5000), None)], Some(3.0));
         let line = text.lines().nth(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
         let expected = ["row", "100", "0.25", "400", "50", "yes", "ends", "in", "0.5", "s", "yes"];

@@ -2,7 +2,7 @@
 
 /// What a search is to reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Target {
+pub(super) enum RowTarget {
     /// It explores all within so many seconds.
     Seconds(f64),
     /// At least so many distinct states a second.
@@ -24,7 +24,7 @@ pub(super) struct Row {
     pub(super) program: String,
     /// Arguments of `carrousel verify`.
     pub(super) arguments: &'static [&'static str],
-    pub(super) target: Target,
+    pub(super) target: RowTarget,
 }
 
 const ONE_THREAD: &[&str] = &["--threads", "1"];
@@ -34,7 +34,7 @@ const A_MILLION: &[&str] = &["--threads", "1", "--max-states", "1000000"];
 
 /// All of them.
 pub(super) fn rows() -> Vec<Row> {
-    use Target::{BytesPerState, OfPublished, Seconds, StatesPerSecond};
+    use RowTarget::{BytesPerState, OfPublished, Seconds, StatesPerSecond};
     let row = |name, program, arguments, target| Row { name, program, arguments, target };
     let ends = Seconds(END_SECONDS);
     vec![
