@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`.
 
-use crate::bench::Format;
+use crate::bench::format::Format;
 use crate::nightly::{self, NIGHTLY};
 use crate::table;
 use crate::tools::{self, cargo, cargo_of, need, root};

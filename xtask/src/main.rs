@@ -60,8 +60,8 @@ enum Chore {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
         /// How to print the results
-        #[arg(long, value_enum, default_value_t = bench::Format::Table)]
-        format: bench::Format,
+        #[arg(long, value_enum, default_value_t = bench::format::Format::Table)]
+        format: bench::format::Format,
     },
     /// Compare measurements with other libraries
     Bench {

@@ -1,6 +1,6 @@
 //! `cargo xtask simulate`: jobs of the library under a system that a seed decides, in processes of some seeds each.
 
-use crate::bench::Format;
+use crate::bench::format::Format;
 use crate::table;
 use crate::tools::{self, cargo, root, target};
 use indicatif::{ProgressBar, ProgressStyle};

@@ -9,6 +9,7 @@ pub(crate) mod baselines;
 mod carrousel_runner;
 #[path = "../../../cli/src/bench/digits.rs"]
 mod digits;
+pub(crate) mod format;
 pub(crate) mod machine;
 pub(crate) mod modes;
 pub(crate) mod process;
@@ -19,6 +20,7 @@ pub(crate) mod statistics;
 pub(crate) mod targets;
 mod verify;
 
+use self::format::Format;
 use carrousel_runner::CarrouselRunner;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
@@ -126,15 +128,6 @@ pub(crate) struct PeersArgs {
     /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-}
-
-/// The format of the output.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Format {
-    /// For people
-    Table,
-    /// One object
-    Json,
 }
 
 fn positive(text: &str) -> Result<f64, String> {

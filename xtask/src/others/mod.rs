@@ -5,7 +5,7 @@ mod finding;
 mod hosts;
 mod judges;
 
-use crate::bench::Format;
+use crate::bench::format::Format;
 use crate::table::{render, table};
 use crate::tools::{cargo, note, run as run_command, show, target};
 use clap::Args;

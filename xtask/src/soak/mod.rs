@@ -10,7 +10,7 @@ mod run;
 mod tally;
 mod traces;
 
-use crate::bench::Format;
+use crate::bench::format::Format;
 use crate::built::{Built, COMMAND, Kind};
 use crate::guest::packages;
 use fastrand::Rng;

@@ -3,7 +3,8 @@
 mod rows;
 
 use self::rows::{Row, RowTarget, rows};
-use super::{Format, machine, process};
+use super::format::Format;
+use super::{machine, process};
 use crate::built::COMMAND;
 use crate::table;
 use serde::{Deserialize, Serialize};
