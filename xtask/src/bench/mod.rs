@@ -23,7 +23,7 @@ mod verify;
 use self::format::Format;
 use carrousel_runner::CarrouselRunner;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use modes::{Bracket, Modes};
 use record::Record;
