@@ -6,13 +6,13 @@
 //! target lets it in, until a call returns of which MPI says that it completes the access there. Two accesses race if
 //! they are under way together in some execution, and the search delays what ends an access for as long as it may.
 //!
-//! Programs have no branches. So nearly all is a fact of the job ([`WindowPlan`]), or follows from which calls have been made
+//! Programs have no branches. So nearly all is a fact of the job (`WindowPlan`), or follows from which calls have been made
 //! and have returned. Only the locks for which ranks contend have a state of their own ([`Weakest`]).
 //!
 //! **Every order that this model takes for granted is an [`Order`]**, with the section of MPI that promises it, in
 //! `orders.toml`; each can be switched off, and a scenario needs it.
 //!
-//! Begin reading at [`plan`], then [`moments`] (what may have begun, returned, and must return), [`races`], and [`locks`].
+//! Begin reading at `plan`, then `moments` (what may have begun, returned, and must return), `races`, and `locks`.
 
 mod accumulates;
 pub(crate) mod calls;
