@@ -304,7 +304,8 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
         if !self.has_called(rank, its.opened) || self.asking.contains(&(rank, epoch)) {
             return false;
         }
-        if its.earlier.is_empty() {
+        // A lock that it has, or what is over of it, shows that it has begun.
+        if its.earlier.is_empty() || self.is_in((rank, epoch)) {
             return true;
         }
         self.asking.push((rank, epoch));
