@@ -74,7 +74,7 @@ impl<P: Protocol> View<'_, P> {
     /// What must not come behind the end of a request: accesses that could race with those that it ends.
     fn ends_of(&self, rank: u16, request: Ordinal, need: &mut dyn FnMut(Node)) {
         let plan = self.plan();
-        for name in &plan.racing_or_touched {
+        for name in &plan.racing {
             let access = plan.access(*name);
             if !access.ends.iter().any(|end| (end.rank, end.request) == (rank, request)) {
                 continue;
@@ -154,7 +154,7 @@ impl<P: Protocol> View<'_, P> {
 
     fn ranks_of(&self, locks: &[LockName], need: &mut dyn FnMut(Node)) {
         for lock in locks {
-            if !self.plan().is_closed(self.state, lock.epoch).1 {
+            if !self.plan().is_past(self.state, lock.epoch) {
                 need(Node::Step(lock.epoch.0));
             }
         }

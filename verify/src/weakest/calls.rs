@@ -72,7 +72,7 @@ pub(crate) fn check<P: Protocol>(model: &Model<P>, before: &State<P>, action: Ac
         // A rank's own lock beside its `post` is refused by its epochs, and behind `iunlock` the exposure waits.
         let is_own = |epoch: &EpochId| epoch.0 == host;
         let is_fenced = is_exposed_by_fence(plan, after, window, host);
-        let is_meant = |epoch: &EpochId| !is_own(epoch) || is_fenced && !plan.is_closed(after, *epoch).0;
+        let is_meant = |epoch: &EpochId| !is_own(epoch) || is_fenced && !plan.has_closed(after, *epoch);
         let mut others = locks.iter().map(|lock| lock.epoch).filter(is_meant);
         let meets = |epoch: &EpochId| {
             plan.has_lock(after, *epoch, host) && !(was_exposed && plan.has_lock(before, *epoch, host))

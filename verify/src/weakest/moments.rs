@@ -79,7 +79,7 @@ impl WindowPlan {
         match epoch.form {
             EpochForm::Fence => inquiry.have_all_fenced(epoch.window, epoch.number),
             _ if epoch.locks() => epoch.hosts(inquiry.plan.ranks()).all(|host| inquiry.holds(at, host)),
-            _ => inquiry.are_exposed(at, epoch, epoch.peers.iter().map(|(peer, _)| *peer)),
+            _ => inquiry.are_exposed(epoch, epoch.peers.iter().map(|(peer, _)| *peer)),
         }
     }
 
@@ -92,15 +92,13 @@ impl WindowPlan {
 
     /// Whether a lock may be given back before its close returns: of a blocking close, nobody can tell the two apart.
     pub(super) fn may_give_back<P: Protocol>(&self, state: &State<P>, epoch: EpochId) -> bool {
-        let inquiry = self.inquire(state, Asked::May);
-        let its = inquiry.plan.epoch(epoch);
+        let its = self.epoch(epoch);
         // Of several locks, one may come back while the close waits for another.
-        (!its.is_waited_for || its.form == EpochForm::LockAll)
-            && its.closed.is_some_and(|closed| inquiry.has_called(epoch.0, closed))
+        (!its.is_waited_for || its.form == EpochForm::LockAll) && self.has_closed(state, epoch)
     }
 
     /// Whether an epoch is surely complete.
-    pub(super) fn is_past<P: Protocol>(&self, state: &State<P>, epoch: EpochId) -> bool {
+    pub(crate) fn is_past<P: Protocol>(&self, state: &State<P>, epoch: EpochId) -> bool {
         self.inquire(state, Asked::May).has_returned(epoch)
     }
 
@@ -114,12 +112,10 @@ impl WindowPlan {
         self.inquire(state, Asked::May).has_had_lock(epoch, host)
     }
 
-    /// Whether the close of an epoch has been called, and whether it has returned.
-    pub(crate) fn is_closed<P: Protocol>(&self, state: &State<P>, epoch: EpochId) -> (bool, bool) {
-        let inquiry = self.inquire(state, Asked::May);
-        let its = inquiry.plan.epoch(epoch);
-        let is_called = its.closed.is_some_and(|closed| inquiry.has_called(epoch.0, closed));
-        (is_called, inquiry.has_returned(epoch))
+    /// Whether the close of an epoch has been called.
+    pub(super) fn has_closed<P: Protocol>(&self, state: &State<P>, epoch: EpochId) -> bool {
+        let its = self.epoch(epoch);
+        its.closed.is_some_and(|closed| state.procs[usize::from(epoch.0)].pc > closed)
     }
 
     /// Whether a target has called the `post` that an access epoch waits for, which has not begun.
@@ -170,7 +166,7 @@ impl WindowPlan {
                 let plan = inquiry.plan.epoch(at);
                 if plan.form == EpochForm::Exposure {
                     for (origin, _) in &plan.peers {
-                        if !inquiry.has_completed(*origin, plan, *origin, rank) {
+                        if !inquiry.has_completed(*origin, plan) {
                             awaited.completes.push(*origin);
                         }
                     }
@@ -237,8 +233,8 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
     fn is_in(&self, at: EpochId) -> bool {
         let its = self.plan.epoch(at);
         let is_held = |host: u16| {
-            self.state.weakest.is_held(self.plan.epoch(at).window, at, host)
-                || self.state.weakest.is_freed(self.plan.epoch(at).window, at, host)
+            self.state.weakest.is_held(its.window, at, host)
+                || self.state.weakest.is_freed(its.window, at, host)
         };
         its.own_lock.is_some_and(|step| self.has_called(at.0, step))
             || its.hosts(self.plan.ranks()).any(is_held)
@@ -284,12 +280,8 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
     /// Whether a rank has got a fence back that waits until this epoch has begun everywhere.
     fn has_ended_somewhere(&self, fenced: &EpochPlan) -> bool {
         (0..self.plan.ranks()).any(|rank| {
-            let mut epochs = (0..).zip(&self.plan.rank(rank).epochs);
-            let is_it = |its: &EpochPlan| {
-                (its.window, its.form, its.number) == (fenced.window, fenced.form, fenced.number)
-            };
-            let its = epochs.find(|(_, its)| is_it(its)).map(|(at, _)| (rank, at));
-            its.is_some_and(|its| {
+            let its = self.plan.fence_epoch(rank, fenced.window, fenced.number);
+            its.map(|its| (rank, its)).is_some_and(|its| {
                 let plan = self.plan.epoch(its);
                 let close = plan.closed.zip(plan.close);
                 let is_back = close.is_some_and(|(closed, close)| self.is_back(rank, closed, close));
@@ -367,11 +359,11 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
             EpochForm::Fence => true,
             // It completes accesses at the origin (MPI-4.1, 12.5.2): what is only written may have been copied.
             EpochForm::Access if self.asked == Asked::May => {
-                self.are_exposed(at, its, its.fetched.iter().copied())
+                self.are_exposed(its, its.fetched.iter().copied())
             }
-            EpochForm::Access => self.are_exposed(at, its, its.peers.iter().map(|(peer, _)| *peer)),
+            EpochForm::Access => self.are_exposed(its, its.peers.iter().map(|(peer, _)| *peer)),
             EpochForm::Exposure => its.peers.iter().all(|(origin, _)| {
-                !plan.keeps(Order::WaitWaitsForOrigins) || self.has_completed(*origin, its, *origin, at.0)
+                !plan.keeps(Order::WaitWaitsForOrigins) || self.has_completed(*origin, its)
             }),
             EpochForm::Lock(_) | EpochForm::LockAll => its.hosts(plan.ranks()).all(|host| {
                 // Nothing says that an epoch without accesses waits for its lock.
@@ -383,21 +375,14 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
     }
 
     /// Whether an origin has called the `complete` that belongs to an exposure.
-    fn has_completed(&mut self, origin: u16, exposure: &EpochPlan, peer: u16, target: u16) -> bool {
-        let Some(access) = exposure.peer(peer) else { return false };
+    fn has_completed(&mut self, origin: u16, exposure: &EpochPlan) -> bool {
+        let Some(access) = exposure.peer(origin) else { return false };
         let its = self.plan.epoch((origin, access));
-        debug_assert!(its.peers.iter().any(|(rank, _)| *rank == target), "it belongs to this exposure");
         its.closed.is_some_and(|closed| self.has_called(origin, closed)) && self.has_begun((origin, access))
     }
 
     /// Whether some targets of an access epoch have posted.
-    fn are_exposed(
-        &mut self,
-        (rank, _): EpochId,
-        its: &EpochPlan,
-        mut targets: impl Iterator<Item = u16>,
-    ) -> bool {
-        debug_assert!(its.form == EpochForm::Access, "of rank {rank}");
+    fn are_exposed(&mut self, its: &EpochPlan, mut targets: impl Iterator<Item = u16>) -> bool {
         targets.all(|target| its.peer(target).is_some_and(|exposure| self.has_begun((target, exposure))))
     }
 
@@ -419,14 +404,8 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
     /// Whether all ranks have called a fence, and the epochs that it ends have begun everywhere.
     fn have_all_fenced(&mut self, window: u16, number: u32) -> bool {
         (0..self.plan.ranks()).all(|rank| {
-            let ended = || {
-                let mut epochs = (0..).zip(&self.plan.rank(rank).epochs);
-                let is_it = |epoch: &EpochPlan| {
-                    epoch.window == window && epoch.form == EpochForm::Fence && epoch.number + 1 == number
-                };
-                epochs.find(|(_, epoch)| is_it(epoch)).map(|(at, _)| (rank, at))
-            };
-            self.has_fenced(rank, window, number) && ended().is_none_or(|ended| self.has_begun(ended))
+            let ended = number.checked_sub(1).and_then(|ended| self.plan.fence_epoch(rank, window, ended));
+            self.has_fenced(rank, window, number) && ended.is_none_or(|ended| self.has_begun((rank, ended)))
         })
     }
 
@@ -441,7 +420,7 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
         if self.plan.contended(its.window, host).is_empty() {
             return !self.has_returned(epoch) && self.has_begun(epoch);
         }
-        self.state.weakest.is_held(self.plan.epoch(epoch).window, epoch, host)
+        self.state.weakest.is_held(its.window, epoch, host)
     }
 
     fn find_grants(&mut self, at: EpochId, its: &EpochPlan, awaited: &mut Awaited) {
@@ -453,9 +432,7 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
             }
             _ if its.locks() => {
                 for host in its.hosts(self.plan.ranks()) {
-                    if !self.holds(at, host)
-                        && !self.state.weakest.is_freed(self.plan.epoch(at).window, at, host)
-                    {
+                    if !self.holds(at, host) && !self.state.weakest.is_freed(its.window, at, host) {
                         awaited.locks.push((at, host));
                     }
                 }

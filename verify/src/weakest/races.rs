@@ -77,7 +77,7 @@ pub(crate) fn check<P: Protocol>(plan: &WindowPlan, before: &State<P>, after: &m
         let conflicts = &plan.access(*second).conflicts;
         let is_first = |other: &&AccessName| plan.stage(after, **other) == Stage::UnderWay;
         // The cheap question first: most accesses are over, or have not been called.
-        if !may_be_under_way(plan, after, *second) || !begins(*second) {
+        if conflicts.is_empty() || !may_be_under_way(plan, after, *second) || !begins(*second) {
             return None;
         }
         conflicts.iter().find(is_first).map(|first| (*first, *second))
