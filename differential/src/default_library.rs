@@ -26,7 +26,7 @@ impl Library for DefaultLibrary {
 
     fn completes(machine: &Machine<'_, Self>, state: &State, rank: u8, at: u8) -> Level {
         let step = &machine.plan.steps[usize::from(rank)][usize::from(at)];
-        // "`flush_local`: its buffers may be used again": of what writes, once it is on its way.
+        // "`flush_local`: its buffers may be used again": the buffer of a write is free once that is on its way.
         let is_local = |access: &AccessId| {
             let transfer = &machine.plan.accesses[*access];
             match transfer.access.kind.fetches() {
@@ -96,7 +96,7 @@ impl Library for DefaultLibrary {
             }
             // "`wait_epoch`: all origins have completed theirs."
             EpochKind::Exposure => peers.all(|origin| is_done(machine, state, this, origin)),
-            // "A fence that ends an epoch waits for all ranks", and for what they access here, and this rank elsewhere.
+            // "A fence that ends an epoch waits for all ranks", for their accesses to this one, and for its own.
             EpochKind::Fence => {
                 machine.all_over(state, &this.accesses)
                     && peers.all(|peer| {

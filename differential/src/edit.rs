@@ -48,7 +48,7 @@ impl Program {
         self.renumber(rank, exchange, usize::MAX);
     }
 
-    /// Takes away what the language does not admit: a `wait` for what comes later, or for nothing.
+    /// Takes away each `wait` that names no earlier request: the language does not admit it.
     pub(crate) fn tidy(&mut self) {
         for rank in 0..self.ranks.len() {
             let starts: Vec<bool> = self.ranks[rank].iter().map(Statement::starts_request).collect();

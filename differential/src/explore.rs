@@ -51,7 +51,7 @@ pub fn judge(program: &Program, mode: Mode, states_max: usize) -> Option<Judgeme
     }
 }
 
-/// How a state was reached: from which, by what.
+/// The state before, and the step from there; none for the first state.
 type Origin = Option<(u32, Event)>;
 
 fn explore<L: Library>(machine: &Machine<'_, L>, states_max: usize) -> Option<Judgement> {

@@ -108,7 +108,7 @@ pub(crate) struct Transition {
     pub(crate) is_last: bool,
 }
 
-/// A library, in what it does for windows and messages.
+/// The rules of a library for windows and messages.
 pub(crate) trait Library: Sized {
     /// Whether a call may have to wait, by its place alone.
     fn waits(machine: &Machine<'_, Self>, rank: u8, at: u8, synchronization: Synchronization) -> bool;

@@ -14,7 +14,7 @@ pub(crate) type AccessId = usize;
 /// A lock of one target, by its index in [`Plan::locks`].
 pub(crate) type LockId = usize;
 
-/// A program, with what no execution changes.
+/// A program and the facts about it that hold in every execution.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) program: Program,

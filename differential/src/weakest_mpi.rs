@@ -241,8 +241,8 @@ fn all_back(machine: &Machine<'_, WeakestMpi>, state: &State, accesses: &[Access
     accesses.iter().filter(fetches).all(|access| machine.is_back(state, *access))
 }
 
-/// 12.3.5: the request of what writes says that the local buffer is free, which it may be before the target has heard of it;
-/// that of what fetches, that the data is there.
+/// 12.3.5: the request of a put or an accumulate says that its local buffer is free, perhaps before the target has heard of
+/// it. The request of an access that fetches says that its data is there.
 fn request(machine: &Machine<'_, WeakestMpi>, state: &State, access: AccessId) -> Level {
     let transfer = &machine.plan.accesses[access];
     if transfer.access.kind.fetches() {

@@ -24,7 +24,8 @@ fn expected(scenario: &Scenario) -> Vec<&'static str> {
     CHECKS.into_iter().filter(has).collect()
 }
 
-/// Judges a file, and compares with what it expects; whether the oracle knows all of its statements.
+/// Compares the oracle's verdict on a file with the file's `expect` lines. Returns false if the oracle does not know one of
+/// its statements.
 fn agrees(name: &str, text: &str, mode: Mode) -> bool {
     let scenario = load(name, text);
     let Ok(program) = read(&scenario) else { return false };

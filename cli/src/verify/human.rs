@@ -152,7 +152,7 @@ impl Section {
         Self { text, chart }
     }
 
-    /// Lines without the chart, with what separates it, or stands in its place.
+    /// Lines of the report without the chart. A line that announces the chart, or says why it is missing, is one of them.
     fn lines(&self) -> usize {
         self.text.lines().count() + 1 + usize::from(!self.chart.is_empty())
     }

@@ -53,7 +53,7 @@ fn values(schema: &Schema, field: &str) -> BTreeSet<String> {
     of.as_array().expect("they are named").iter().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Ranks of which one has no part in what is wrong, and packets of windows.
+/// A race of two ranks with packets of windows. Rank 2 has no part in it.
 const UNFLUSHED: &str = "ranks 3\nwindow w 8\nrank 0\n  lock w at 1 shared\n  put w to 1 size 8\n  send to 1 tag 0 size 8\n  \
                          unlock w at 1\nrank 1\n  recv from 0 tag 0 size 8\n  load w at 0 size 8\nrank 2\n  \
                          lock w at 2 shared\n  unlock w at 2\n";

@@ -155,11 +155,8 @@ impl WindowPlan {
         }
         let Some(its) = inquiry.plan.rank(rank).requests.get(&request) else { return awaited };
         match its {
-            RequestPlan::Fence { number, epoch, .. } => {
-                let window = epoch.map(|epoch| inquiry.plan.epoch((rank, epoch)).window);
-                let others = (0..inquiry.plan.ranks()).filter(|other| *other != rank);
-                let is_late = |other: &u16| window.is_some_and(|it| !inquiry.has_fenced(*other, it, *number));
-                awaited.fences = others.filter(is_late).collect();
+            RequestPlan::Fence { window, number, .. } => {
+                awaited.fences = inquiry.missing_at_fence(rank, *window, *number);
             }
             RequestPlan::Close(epoch) => {
                 let at = (rank, *epoch);
@@ -401,6 +398,12 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
         step.is_some_and(|step| self.has_called(rank, *step))
     }
 
+    /// The other ranks that have not called a fence.
+    fn missing_at_fence(&self, rank: u16, window: u16, number: u32) -> Vec<u16> {
+        let others = (0..self.plan.ranks()).filter(|other| *other != rank);
+        others.filter(|other| !self.has_fenced(*other, window, number)).collect()
+    }
+
     /// Whether all ranks have called a fence, and the epochs that it ends have begun everywhere.
     fn have_all_fenced(&mut self, window: u16, number: u32) -> bool {
         (0..self.plan.ranks()).all(|rank| {
@@ -426,9 +429,7 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
     fn find_grants(&mut self, at: EpochId, its: &EpochPlan, awaited: &mut Awaited) {
         match its.form {
             EpochForm::Fence => {
-                let others = (0..self.plan.ranks()).filter(|other| *other != at.0);
-                awaited.fences =
-                    others.filter(|other| !self.has_fenced(*other, its.window, its.number)).collect();
+                awaited.fences = self.missing_at_fence(at.0, its.window, its.number);
             }
             _ if its.locks() => {
                 for host in its.hosts(self.plan.ranks()) {
