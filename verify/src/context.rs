@@ -1,21 +1,36 @@
 //! The context of a step: the rank at which it happens, and the job around it.
 
 use crate::model::Model;
-use crate::network::Message;
+use crate::network::{Leaving, Message, is_reading};
 use crate::program::{Ordinal, Start};
 use crate::state::State;
 use crate::violation::{Violation, ViolationKind};
-use carrousel_rank::{Call, Envelope, Pattern, Protocol, RankId, mpi};
+use carrousel_rank::{Call, Envelope, Handle, Pattern, Protocol, RankId, mpi};
 use carrousel_scenario::Check;
+use smallvec::SmallVec;
 
 /// A step at one rank, while it is carried out.
 pub(crate) struct StepContext<'a, P: Protocol> {
     pub(crate) model: &'a Model<P>,
     pub(crate) state: &'a mut State<P>,
     pub(crate) me: u16,
+    /// What leaves in it, in order.
+    pub(crate) leaving: Leaving,
+    /// Sends that have ended in it.
+    pub(crate) ended: SmallVec<[Handle; 1]>,
 }
 
-impl<P: Protocol> StepContext<'_, P> {
+impl<'a, P: Protocol> StepContext<'a, P> {
+    pub(crate) fn new(model: &'a Model<P>, state: &'a mut State<P>, me: u16) -> Self {
+        Self { model, state, me, leaving: Leaving::new(), ended: SmallVec::new() }
+    }
+
+    /// Whether a peer is reading the data of a send, and has not got it yet.
+    pub(crate) fn is_being_read(&self, send: Handle) -> bool {
+        let own = self.leaving.iter().any(|item| is_reading(item, self.me, send));
+        own || self.state.network.is_being_read(self.me, send)
+    }
+
     pub(crate) fn violates(&mut self, check: Check, kind: ViolationKind) {
         self.state.violations.push(Violation { check, kind });
     }

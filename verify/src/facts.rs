@@ -17,6 +17,8 @@ pub(crate) struct Facts {
     writes_end_silently: bool,
     release: Release,
     may_exceed_window: bool,
+    /// What a step does depends on its rank and its input, and not on what other ranks have begun.
+    pub(crate) steps_are_local: bool,
     /// Of its windows.
     pub(crate) windows: WindowFacts,
     /// The same under the weakest MPI; empty otherwise.
@@ -130,7 +132,17 @@ impl Facts {
         let (windows, release) = (WindowFacts::new(job, settings.portable), P::release());
         let plan =
             if settings.portable { WindowPlan::new(job, settings.without) } else { WindowPlan::default() };
-        Self { ranks, writes_end_silently, release, may_exceed_window, windows, plan, empty_to_any }
+        let steps_are_local = plan.is_empty() && job.ranks.iter().all(|program| program.later.is_empty());
+        Self {
+            ranks,
+            writes_end_silently,
+            release,
+            may_exceed_window,
+            steps_are_local,
+            windows,
+            plan,
+            empty_to_any,
+        }
     }
 
     /// Whether the completion of a write concerns its request only: the notice travels behind the data, and the flow

@@ -1,9 +1,10 @@
 //! The beginning of a job: before the first step of any rank.
 
 use crate::model::Model;
+use crate::hashed::Hashed;
 use crate::network::Network;
 use crate::oracle::check_end;
-use crate::state::{Hashed, Proc, State};
+use crate::state::{Proc, State};
 use crate::weakest::Weakest;
 use carrousel_program::WindowLayout;
 use carrousel_rank::epoch::{Neighbours, WindowSetup};

@@ -10,13 +10,13 @@ use crate::action::{Action, Choice};
 use crate::facts::Facts;
 use crate::grants::lacks_own_lock;
 use crate::later::{self, later_of, sought};
+use crate::learned::{Learned, StepBegin, StepInput};
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Proc, State};
 use crate::weakest::Order;
 use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};
-use std::marker::PhantomData;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -30,7 +30,7 @@ pub struct Model<P: Protocol> {
     reduces: bool,
     shared: Arc<SearchStatus>,
     focus: Option<SearchGoal>,
-    protocol: PhantomData<P>,
+    learned: Learned<P>,
 }
 
 impl<P: Protocol> Model<P> {
@@ -44,7 +44,7 @@ impl<P: Protocol> Model<P> {
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
         let shared = Arc::new(SearchStatus::new(&jobs));
         let initial = Arc::default();
-        Self { jobs, facts, initial, settings, reduces, shared, focus: None, protocol: PhantomData }
+        Self { jobs, facts, initial, settings, reduces, shared, focus: None, learned: Learned::default() }
     }
 
     /// The same model for a search with a goal. It shares the facts about the jobs: of a job with many ranks there
@@ -58,7 +58,7 @@ impl<P: Protocol> Model<P> {
             reduces: reduce && self.reduces,
             shared: Arc::new(SearchStatus::new(&self.jobs)),
             focus: Some(focus),
-            protocol: PhantomData,
+            learned: Learned::default(),
         }
     }
 
@@ -110,6 +110,22 @@ impl<P: Protocol> Model<P> {
 
     pub(crate) fn is_portable(&self) -> bool {
         self.settings.portable
+    }
+
+    /// The steps that this search has carried out before.
+    pub(crate) fn learned(&self) -> &Learned<P> {
+        &self.learned
+    }
+
+    /// Whether a step depends on its rank and input only, and what [`StepEnd::holds`](crate::learned::StepEnd::holds) looks
+    /// at.
+    pub(crate) fn learns(&self, begin: &StepBegin<P>) -> bool {
+        let StepBegin { job, me, proc, input } = begin;
+        let touches = || {
+            let step = self.program(*job, *me).steps.get(usize::from(proc.pc));
+            step.is_some_and(|step| matches!(step.act, Act::TouchWindow(_)))
+        };
+        self.facts(*job).steps_are_local && !(matches!(input, StepInput::Step(_)) && touches())
     }
 
     pub(crate) fn is_finished(&self, state: &State<P>, rank: u16) -> bool {

@@ -1,8 +1,10 @@
 //! The network: packets, data and completions in flight, and the order in which they can come out.
 
+use crate::hashed::Hashed;
 use crate::program::Ordinal;
 use carrousel_rank::epoch::{self, GrantWord, OperationId};
 use carrousel_rank::{Context, Direction, Handle, Packet};
+use smallvec::SmallVec;
 
 /// A message, named by its sender's rank and the ordinal of its send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +55,17 @@ impl Channel {
         match self.kind {
             ChannelKind::Fetch(_) => self.at,
             _ => self.peer,
+        }
+    }
+}
+
+impl Channel {
+    /// The window whose memory the transfers in it concern, and the rank of that memory.
+    pub(crate) fn memory(&self) -> Option<(u16, u16)> {
+        match self.kind {
+            ChannelKind::Lane(window) => Some((window, self.at)),
+            ChannelKind::Fetch(window) => Some((window, self.peer)),
+            _ => None,
         }
     }
 }
@@ -157,16 +170,19 @@ pub struct Reading {
     pub request: Handle,
 }
 
+/// An item in flight, with its channel.
+pub type Item = Hashed<(Channel, InFlight)>;
+
 /// The items in flight: sorted by channel, and within a channel in the order in which they were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Network {
-    items: Vec<(Channel, InFlight)>,
+    items: Vec<Item>,
 }
 
 impl Network {
     /// All items.
     pub fn iter(&self) -> impl Iterator<Item = &(Channel, InFlight)> {
-        self.items.iter()
+        self.items.iter().map(|item| &**item)
     }
 
     /// The number of items.
@@ -180,101 +196,28 @@ impl Network {
     }
 
     /// The items of each channel that is not empty, the oldest first.
-    pub fn channels(&self) -> impl Iterator<Item = &[(Channel, InFlight)]> {
+    pub fn channels(&self) -> impl Iterator<Item = &[Item]> {
         self.items.chunk_by(|a, b| a.0 == b.0)
     }
 
     /// Whether a channel has an item.
     pub fn has(&self, channel: Channel) -> bool {
-        self.items.binary_search_by(|(other, _)| other.cmp(&channel)).is_ok()
+        self.items.binary_search_by(|item| item.0.cmp(&channel)).is_ok()
     }
 
     /// Drops all items of some channels.
     pub fn lose(&mut self, is_lost: impl Fn(&Channel) -> bool) {
-        self.items.retain(|(channel, _)| !is_lost(channel));
-    }
-
-    /// Puts a packet in flight, with the message that it brings.
-    pub fn send(&mut self, from: u16, to: u16, context: Context, packet: Packet, brings: Option<Message>) {
-        let kind = packet.direction().into();
-        self.launch(Channel { at: to, peer: from, context, kind }, InFlight::Packet(packet, brings));
-    }
-
-    /// Puts a write in flight: the data, with a packet directly behind it, and the completion for the writer.
-    pub fn write(
-        &mut self,
-        (from, to): (u16, u16),
-        context: Context,
-        data: Data,
-        notice: Option<Packet>,
-        request: Handle,
-    ) {
-        let channel = Channel { at: to, peer: from, context, kind: ChannelKind::Forward };
-        self.launch(channel, InFlight::Data(data, notice));
-        self.written(from, to, context, request);
-    }
-
-    /// Puts the completion of a write in flight.
-    pub fn written(&mut self, from: u16, to: u16, context: Context, request: Handle) {
-        let channel = Channel { at: from, peer: to, context, kind: ChannelKind::Written };
-        self.launch(channel, InFlight::Completion(request));
-    }
-
-    /// Puts a read in flight. When the data lands, the packet directly behind it leaves; later the reader is told
-    /// that the request is complete.
-    pub fn read(
-        &mut self,
-        (from, of): (u16, u16),
-        context: Context,
-        reading: Reading,
-        notice: Option<Packet>,
-    ) {
-        let channel = Channel { at: from, peer: of, context, kind: ChannelKind::Read(reading.request.index) };
-        self.launch(channel, InFlight::Read(reading, notice));
-    }
-
-    /// The data of a read has landed: the packet behind it leaves, and the completion is on its way.
-    pub fn landed(&mut self, channel: Channel, reading: Reading, notice: Packet) {
-        self.send(channel.at, channel.peer, channel.context, notice, None);
-        self.launch(channel, InFlight::Completion(reading.request));
-    }
-
-    /// As [`Network::read`], for a replay, whose trace says when the notice arrived and not when the data did: the
-    /// notice stays behind packets that were sent before the read, and packets that are sent later may overtake it.
-    pub fn read_some_time(
-        &mut self,
-        (from, of): (u16, u16),
-        context: Context,
-        request: Handle,
-        notice: Option<Packet>,
-    ) {
-        let channel = Channel { at: from, peer: of, context, kind: ChannelKind::Read(request.index) };
-        self.launch(channel, InFlight::Completion(request));
-        if let Some(packet) = notice {
-            let kind = packet.direction().into();
-            self.launch(Channel { at: of, peer: from, context, kind }, InFlight::Notice(packet));
-        }
+        self.items.retain(|item| !is_lost(&item.0));
     }
 
     /// Whether a peer is reading the data of a rank's send, and has not got it yet.
     pub fn is_being_read(&self, rank: u16, send: Handle) -> bool {
-        let is_it = |(channel, item): &(Channel, InFlight)| {
-            channel.peer == rank && matches!(item, InFlight::Read(reading, _) if reading.send == send)
-        };
-        self.items.iter().any(is_it)
+        self.iter().any(|item| is_reading(item, rank, send))
     }
 
     /// The transfers of a window to or from the memory of a rank, with the ranks that have begun them.
     pub fn transfers(&self, window: u16, target: u16) -> impl Iterator<Item = (u16, Moving)> {
-        self.items.iter().filter_map(move |(channel, item)| {
-            let InFlight::Transfer(moving) = item else { return None };
-            let place = match channel.kind {
-                ChannelKind::Lane(of) => (of, channel.at),
-                ChannelKind::Fetch(of) => (of, channel.peer),
-                _ => return None,
-            };
-            (place == (window, target)).then(|| (channel.origin(), *moving))
-        })
+        self.iter().filter_map(move |item| transfer(item, window, target))
     }
 
     /// Whether the oldest item of a channel can come out: a fenced packet stays until all that its sender fetches from
@@ -294,22 +237,20 @@ impl Network {
         }
     }
 
-    /// Puts an item in a channel.
-    pub fn launch(&mut self, channel: Channel, item: InFlight) {
-        let at = self.items.partition_point(|(other, _)| *other <= channel);
-        self.items.insert(at, (channel, item));
-    }
-
     /// Takes an item out of a channel: the oldest one is at `place` 0. Real connections give only that.
     pub fn land(&mut self, channel: Channel, place: usize) -> Option<InFlight> {
-        let at = self.items.partition_point(|(other, _)| *other < channel) + place;
-        (self.items.get(at)?.0 == channel).then(|| self.items.remove(at).1)
+        let at = self.position(channel, place)?;
+        Some(self.items.remove(at).1)
     }
 
     /// The item of a channel that has `place` older ones before it.
-    fn at(&self, channel: Channel, place: usize) -> Option<&InFlight> {
-        let at = self.items.partition_point(|(other, _)| *other < channel) + place;
-        self.items.get(at).filter(|(other, _)| *other == channel).map(|(_, item)| item)
+    pub(crate) fn item(&self, channel: Channel, place: usize) -> Option<&Item> {
+        Some(&self.items[self.position(channel, place)?])
+    }
+
+    fn position(&self, channel: Channel, place: usize) -> Option<usize> {
+        let at = self.items.partition_point(|other| other.0 < channel) + place;
+        (self.items.get(at)?.0 == channel).then_some(at)
     }
 
     /// Takes the oldest item out of a channel if `is_it`. Data without a notice is taken out before, because no rank
@@ -317,8 +258,8 @@ impl Network {
     pub fn land_if(&mut self, channel: Channel, is_it: impl Fn(&InFlight) -> bool) -> Option<InFlight> {
         let mut place = 0;
         loop {
-            let first = self.at(channel, place)?;
-            if is_it(first) {
+            let first = self.item(channel, place)?.1;
+            if is_it(&first) {
                 return self.land(channel, place);
             }
             match first {
@@ -333,7 +274,7 @@ impl Network {
 
     /// The oldest item of a channel that the items behind it cannot overtake.
     pub fn next_on(&self, channel: Channel) -> Option<&InFlight> {
-        (0..).map_while(|place| self.at(channel, place)).find(|item| !matches!(item, InFlight::Notice(_)))
+        (0..).map_while(|place| Some(&self.item(channel, place)?.1)).find(|item| !matches!(item, InFlight::Notice(_)))
     }
 
     /// The oldest thing on each channel that is not empty.
@@ -343,13 +284,113 @@ impl Network {
 
     /// The oldest item of each channel to a rank that is not empty.
     pub fn heads_at(&self, rank: u16) -> impl Iterator<Item = &(Channel, InFlight)> {
-        let begin = self.items.partition_point(|(channel, _)| channel.at < rank);
-        let end = self.items.partition_point(|(channel, _)| channel.at <= rank);
+        let begin = self.items.partition_point(|item| item.0.at < rank);
+        let end = self.items.partition_point(|item| item.0.at <= rank);
         heads(&self.items[begin..end])
     }
 }
 
+/// What items are put into: the network, or what leaves in a step.
+pub trait Launch {
+    /// Puts an item in flight.
+    fn launch_item(&mut self, item: Item);
+
+    /// Puts an item in a channel.
+    fn launch(&mut self, channel: Channel, item: InFlight) {
+        self.launch_item(Hashed::new((channel, item)));
+    }
+
+    /// Puts a packet in flight, with the message that it brings.
+    fn send(&mut self, from: u16, to: u16, context: Context, packet: Packet, brings: Option<Message>) {
+        let kind = packet.direction().into();
+        self.launch(Channel { at: to, peer: from, context, kind }, InFlight::Packet(packet, brings));
+    }
+
+    /// Puts a write in flight: the data, with a packet directly behind it, and the completion for the writer.
+    fn write(
+        &mut self,
+        (from, to): (u16, u16),
+        context: Context,
+        data: Data,
+        notice: Option<Packet>,
+        request: Handle,
+    ) {
+        let channel = Channel { at: to, peer: from, context, kind: ChannelKind::Forward };
+        self.launch(channel, InFlight::Data(data, notice));
+        self.written(from, to, context, request);
+    }
+
+    /// Puts the completion of a write in flight.
+    fn written(&mut self, from: u16, to: u16, context: Context, request: Handle) {
+        let channel = Channel { at: from, peer: to, context, kind: ChannelKind::Written };
+        self.launch(channel, InFlight::Completion(request));
+    }
+
+    /// Puts a read in flight. When the data lands, the packet directly behind it leaves; later the reader is told
+    /// that the request is complete.
+    fn read(
+        &mut self,
+        (from, of): (u16, u16),
+        context: Context,
+        reading: Reading,
+        notice: Option<Packet>,
+    ) {
+        let channel = Channel { at: from, peer: of, context, kind: ChannelKind::Read(reading.request.index) };
+        self.launch(channel, InFlight::Read(reading, notice));
+    }
+
+    /// The data of a read has landed: the packet behind it leaves, and the completion is on its way.
+    fn landed(&mut self, channel: Channel, reading: Reading, notice: Packet) {
+        self.send(channel.at, channel.peer, channel.context, notice, None);
+        self.launch(channel, InFlight::Completion(reading.request));
+    }
+
+    /// As [`Network::read`], for a replay, whose trace says when the notice arrived and not when the data did: the
+    /// notice stays behind packets that were sent before the read, and packets that are sent later may overtake it.
+    fn read_some_time(
+        &mut self,
+        (from, of): (u16, u16),
+        context: Context,
+        request: Handle,
+        notice: Option<Packet>,
+    ) {
+        let channel = Channel { at: from, peer: of, context, kind: ChannelKind::Read(request.index) };
+        self.launch(channel, InFlight::Completion(request));
+        if let Some(packet) = notice {
+            let kind = packet.direction().into();
+            self.launch(Channel { at: of, peer: from, context, kind }, InFlight::Notice(packet));
+        }
+    }
+}
+
+impl Launch for Network {
+    fn launch_item(&mut self, item: Item) {
+        let at = self.items.partition_point(|other| other.0 <= item.0);
+        self.items.insert(at, item);
+    }
+}
+
+/// What leaves in a step, in order.
+pub type Leaving = SmallVec<[Item; 2]>;
+
+impl Launch for Leaving {
+    fn launch_item(&mut self, item: Item) {
+        self.push(item);
+    }
+}
+
+/// Whether an item reads the data of a rank's send.
+pub(crate) fn is_reading((channel, item): &(Channel, InFlight), rank: u16, send: Handle) -> bool {
+    channel.peer == rank && matches!(item, InFlight::Read(reading, _) if reading.send == send)
+}
+
+/// The transfer that an item is, if it is one of a window to or from the memory of a rank, with the rank that has begun it.
+pub(crate) fn transfer((channel, item): &(Channel, InFlight), window: u16, target: u16) -> Option<(u16, Moving)> {
+    let InFlight::Transfer(moving) = item else { return None };
+    (channel.memory() == Some((window, target))).then(|| (channel.origin(), *moving))
+}
+
 /// The oldest thing on each channel.
-fn heads(items: &[(Channel, InFlight)]) -> impl Iterator<Item = &(Channel, InFlight)> {
-    items.chunk_by(|a, b| a.0 == b.0).filter_map(|channel| channel.first())
+fn heads(items: &[Item]) -> impl Iterator<Item = &(Channel, InFlight)> {
+    items.chunk_by(|a, b| a.0 == b.0).filter_map(|channel| channel.first().map(|item| &**item))
 }

@@ -210,7 +210,9 @@ impl<P: Protocol> StepContext<'_, P> {
         let (ordinal, busy) = (open.ordinal, open.busy);
         match self.start_of(me, ordinal) {
             Start::Send { .. } => {
-                if busy || open.exposed || self.state.network.is_being_read(me, request) {
+                let exposed = open.exposed;
+                self.ended.push(request);
+                if busy || exposed || self.is_being_read(request) {
                     self.violates(
                         Check::BufferSafety,
                         ViolationKind::CompleteTooEarly { at: me, request: ordinal },

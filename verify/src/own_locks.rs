@@ -8,8 +8,11 @@ use carrousel_rank::{Protocol, WindowIndex};
 use carrousel_scenario::Check;
 
 /// A step of `me` may have given it a lock: no other rank may have one that excludes it.
-pub(crate) fn check_exclusion<P: Protocol>(windows: u16, state: &mut State<P>, me: u16) {
+pub(crate) fn check_exclusion<P: Protocol>(windows: u16, before: &State<P>, state: &mut State<P>, me: u16) {
     for window in 0..windows {
+        if locks_held(&before.procs[usize::from(me)], window).eq(locks_held(&state.procs[usize::from(me)], window)) {
+            continue;
+        }
         for (host, mode) in locks_held(&state.procs[usize::from(me)], window) {
             let excludes = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
             let others = state.ranks().filter(|(rank, _)| *rank != me);

@@ -1,5 +1,6 @@
 //! A state of the whole system: the ranks, and the network between them.
 
+use crate::hashed::Hashed;
 use crate::network::{InFlight, Message, Network};
 use crate::open_epochs::{OpenAccess, OpenEpoch};
 use crate::program::{Ordinal, Start};
@@ -8,8 +9,6 @@ use crate::weakest::Weakest;
 use carrousel_rank::{Handle, Kept, Packet, Protocol, Rank};
 use carrousel_scenario::{Received, RequestId};
 use smallvec::SmallVec;
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
 
 /// A state of the job.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -26,54 +25,6 @@ pub struct State<P: Protocol> {
     pub weakest: Weakest,
     /// The checks that the last step has violated.
     pub violations: SmallVec<[Violation; 1]>,
-}
-
-/// A value with its hash, which successor states share until it changes.
-#[derive(Clone, Debug)]
-pub struct Hashed<T> {
-    hash: u64,
-    value: Arc<T>,
-}
-
-impl<T: Hash + Clone> Hashed<T> {
-    /// Wraps a value.
-    pub fn new(value: T) -> Self {
-        Self { hash: hash_of(&value), value: Arc::new(value) }
-    }
-
-    /// Changes the value, or a copy of it if other states share it.
-    pub fn change<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
-        let value = Arc::make_mut(&mut self.value);
-        let result = change(value);
-        self.hash = hash_of(value);
-        result
-    }
-}
-
-/// A hash that is the same in every run, so that state counts can be compared.
-fn hash_of<T: Hash>(value: &T) -> u64 {
-    ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(value)
-}
-
-impl<T> std::ops::Deref for Hashed<T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        &self.value
-    }
-}
-
-impl<T: PartialEq> PartialEq for Hashed<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && self.value == other.value
-    }
-}
-
-impl<T: Eq> Eq for Hashed<T> {}
-
-impl<T> Hash for Hashed<T> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
-    }
 }
 
 /// One rank: the library, its place in the program, and what the oracle knows.

@@ -6,9 +6,11 @@
 
 use crate::action::{Action, Choice};
 use crate::context::StepContext;
+use crate::hashed::Hashed;
+use crate::learned::{StepBegin, StepEnd, StepInput};
 use crate::later::sought;
 use crate::model::Model;
-use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Reading};
+use crate::network::{Channel, ChannelKind, Data, InFlight, Launch, Message, Reading};
 use crate::oracle::{Expectation, check_end};
 use crate::outputs::Outputs;
 use crate::own_locks::{check_exclusion, check_not_locked};
@@ -37,39 +39,74 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         violations: SmallVec::new(),
     };
     let me = action.rank();
-    if let Action::Lock(step) = action {
-        next.weakest.take(step);
-        weakest::calls::check(model, state, action, &mut next);
-        check_end(model, &mut next);
-        return next;
-    }
-    // The ranks are taken out of the state, so that the network can be borrowed while one of them changes.
-    let mut procs = std::mem::take(&mut next.procs);
-    procs[usize::from(me)].change(|proc| {
-        let mut context = StepContext { model, state: &mut next, me };
-        match action {
-            Action::Step { choice, .. } => context.step(proc, choice),
-            Action::Land(channel) => context.land(proc, channel, 0),
-            Action::Overtake { channel, place } => context.land(proc, channel, place),
-            Action::Announce { receive, .. } => context.announce(proc, receive),
-            Action::Lock(_) => {}
-        }
-        if model.is_reducing() {
-            model.forget_arrival_order(state.job, me, proc);
-        }
-    });
-    next.procs = procs;
-    check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, &mut next, me);
-    if let (Action::Step { .. }, Some(window)) = (action, exposes_next(model, state, me)) {
-        check_not_locked(window, &mut next, me);
+    match (action, StepInput::of(action, &state.network)) {
+        (Action::Lock(step), _) => next.weakest.take(step),
+        (_, Some(input)) => take(model, state, action, input, &mut next),
+        // Nothing is there to land.
+        (_, None) => {}
     }
     if let Action::Step { .. } = action {
+        if let Some(window) = exposes_next(model, state, me) {
+            check_not_locked(window, &mut next, me);
+        }
         check_assertions(model, state, &mut next, me);
     }
     weakest::calls::check(model, state, action, &mut next);
     next.forget_what_is_over();
     check_end(model, &mut next);
     next
+}
+
+/// Takes a step of a rank.
+fn take<P: Protocol>(
+    model: &Model<P>,
+    state: &State<P>,
+    action: Action,
+    input: StepInput,
+    next: &mut State<P>,
+) {
+    let me = action.rank();
+    match action {
+        Action::Land(channel) => _ = next.network.land(channel, 0),
+        Action::Overtake { channel, place } => _ = next.network.land(channel, place),
+        Action::Step { .. } | Action::Announce { .. } | Action::Lock(_) => {}
+    }
+    let begin = StepBegin { job: state.job, me, proc: state.procs[usize::from(me)].clone(), input };
+    let end = match model.learns(&begin) {
+        true => model.learned().with(|learned| {
+            let Some(learned) = learned else { return carry_out(model, &begin, next) };
+            if let Some(end) = learned.get(&begin).filter(|end| end.holds(model, next, &begin)) {
+                return end.clone();
+            }
+            let mut end = carry_out(model, &begin, next);
+            learned.share(&mut end);
+            if next.violations.is_empty() {
+                learned.insert(begin, end.clone());
+            }
+            end
+        }),
+        false => carry_out(model, &begin, next),
+    };
+    next.procs[usize::from(me)] = end.proc;
+    end.leaving.into_iter().for_each(|item| next.network.launch_item(item));
+    check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, state, next, me);
+}
+
+/// Carries out a step of a rank. What leaves is not in the network yet.
+fn carry_out<P: Protocol>(model: &Model<P>, begin: &StepBegin<P>, next: &mut State<P>) -> StepEnd<P> {
+    let StepBegin { job, me, proc, input } = begin;
+    let mut proc = Proc::clone(proc);
+    let mut context = StepContext::new(model, next, *me);
+    match input {
+        StepInput::Step(choice) => context.step(&mut proc, *choice),
+        StepInput::Announce(receive) => context.announce(&mut proc, *receive),
+        StepInput::Land(item) => context.land(&mut proc, item.0, item.1),
+    }
+    let StepContext { leaving, ended, .. } = context;
+    if model.is_reducing() {
+        model.forget_arrival_order(*job, *me, &mut proc);
+    }
+    StepEnd { proc: Hashed::new(proc), leaving, ended }
 }
 
 impl<P: Protocol> StepContext<'_, P> {
@@ -282,13 +319,12 @@ impl<P: Protocol> StepContext<'_, P> {
         }
     }
 
-    fn land(&mut self, proc: &mut Proc<P>, channel: Channel, place: usize) {
-        let Some(item) = self.state.network.land(channel, place) else { return };
+    fn land(&mut self, proc: &mut Proc<P>, channel: Channel, item: InFlight) {
         let from = RankId(u32::from(channel.peer));
         match item {
             // The adapter of this rank does it, without its library.
             InFlight::Read(reading, Some(notice)) => {
-                self.state.network.landed(channel, reading, notice);
+                self.leaving.landed(channel, reading, notice);
             }
             InFlight::Completion(handle) | InFlight::Read(Reading { request: handle, .. }, None) => {
                 // A request of a collective's round is one of the library's own: the program has not opened it.
@@ -396,8 +432,8 @@ impl<P: Protocol> StepContext<'_, P> {
                         // Data of a collective has no buffer in the model: only the packet behind it matters.
                         if let (Some(_), Some(packet)) = (collective_of(request), notice) {
                             let to = to.0 as u16;
-                            self.state.network.send(self.me, to, context, packet, None);
-                            self.state.network.written(self.me, to, context, request);
+                            self.leaving.send(self.me, to, context, packet, None);
+                            self.leaving.written(self.me, to, context, request);
                         }
                         continue;
                     };
@@ -405,14 +441,14 @@ impl<P: Protocol> StepContext<'_, P> {
                     open.exposed = false;
                     let message = Message { from: self.me, send: open.ordinal };
                     let data = Data { message, receive, len };
-                    self.state.network.write((self.me, to.0 as u16), context, data, notice, request);
+                    self.leaving.write((self.me, to.0 as u16), context, data, notice, request);
                 }
                 Work::Read { context, read: Read { of, notice, request, .. }, send } => {
                     got = Some(request);
                     if let Some(open) = proc.by_handle(request) {
                         open.busy = true;
                     }
-                    self.state.network.read(
+                    self.leaving.read(
                         (self.me, of.0 as u16),
                         context,
                         Reading { send, request },
@@ -474,7 +510,7 @@ impl<P: Protocol> StepContext<'_, P> {
             }
             _ => {}
         }
-        self.state.network.send(self.me, to.0 as u16, context, packet, brings);
+        self.leaving.send(self.me, to.0 as u16, context, packet, brings);
     }
 
     /// Releases a request that is complete, unless it is released already. The name of a receive stands for its message

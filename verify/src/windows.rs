@@ -8,7 +8,7 @@
 
 use crate::context::StepContext;
 use crate::model::Model;
-use crate::network::{Channel, ChannelKind, InFlight, Moving};
+use crate::network::{Channel, ChannelKind, InFlight, Item, Launch, Moving, transfer};
 use crate::open_epochs::{EpochForm, OpenAccess, OpenEpoch};
 use crate::oracle::Expectation;
 use crate::outputs::Outputs;
@@ -108,12 +108,16 @@ impl<P: Protocol> StepContext<'_, P> {
                     !(is_staged && transfer.kind.reads()),
                     "no statement fetches more than one element"
                 );
-                self.check_race(window, target, moving.access);
                 let channel = match transfer.kind.reads() {
                     true => channel(me, target, ChannelKind::Fetch(window)),
                     false => channel(target, me, ChannelKind::Lane(window)),
                 };
-                self.state.network.launch(channel, InFlight::Transfer(moving));
+                let item = (channel, InFlight::Transfer(moving));
+                if let Some((at, first)) = racing_with(self.model, self.state, &self.leaving, &item) {
+                    let second = (me, Some(moving.access));
+                    self.violates(Check::RmaRace, ViolationKind::Race { at, first, second });
+                }
+                self.leaving.launch(channel, item.1);
                 return (!transfer.kind.reads()).then_some(operation);
             }
             WindowWork::Post { to, packet, order } => {
@@ -130,7 +134,7 @@ impl<P: Protocol> StepContext<'_, P> {
             }
             WindowWork::Report(Report::HolderDied { .. }) => unreachable!("no rank of the checker dies"),
         };
-        self.state.network.launch(channel, item);
+        self.leaving.launch(channel, item);
         None
     }
 
@@ -142,7 +146,7 @@ impl<P: Protocol> StepContext<'_, P> {
             (InFlight::Transfer(moving), ChannelKind::Lane(window)) => {
                 let kind = ChannelKind::Moved(window);
                 let back = Channel { at: channel.peer, peer: channel.at, kind, ..channel };
-                self.state.network.launch(back, InFlight::Moved(moving.operation));
+                self.leaving.launch(back, InFlight::Moved(moving.operation));
                 if !moving.is_staged {
                     return;
                 }
@@ -175,20 +179,6 @@ impl<P: Protocol> StepContext<'_, P> {
         }
     }
 
-    /// A transfer begins, and others to the same memory are under way.
-    fn check_race(&mut self, window: u16, target: u16, access: u16) {
-        let (job, me) = (self.state.job, self.me);
-        let this = &self.model.program(job, me).accesses[usize::from(access)];
-        let racing = self.state.network.transfers(window, target).find(|(origin, moving)| {
-            let other = &self.model.program(job, *origin).accesses[usize::from(moving.access)];
-            this.conflicts_with(other)
-        });
-        if let Some((origin, moving)) = racing {
-            let (first, second) = ((origin, moving.access), (me, Some(access)));
-            self.violates(Check::RmaRace, ViolationKind::Race { at: target, first, second });
-        }
-    }
-
     /// The program uses a buffer that an access may be using.
     pub(crate) fn check_accesses_of(&mut self, proc: &Proc<P>, buffer: u16, write: bool) {
         let accesses = &self.model.program(self.state.job, self.me).accesses;
@@ -211,6 +201,23 @@ impl<P: Protocol> StepContext<'_, P> {
             self.violates(Check::EpochUsage, kind);
         }
     }
+}
+
+/// The transfer that is under way, in flight or among what leaves, and races with one that begins; with its target.
+pub(crate) fn racing_with<P: Protocol>(
+    model: &Model<P>,
+    state: &State<P>,
+    leaving: &[Item],
+    (channel, item): &(Channel, InFlight),
+) -> Option<(u16, (u16, u16))> {
+    let InFlight::Transfer(moving) = item else { return None };
+    let (window, target) = channel.memory()?;
+    let access = |origin, access: u16| &model.program(state.job, origin).accesses[usize::from(access)];
+    let this = access(channel.origin(), moving.access);
+    let under_way = state.network.iter().chain(leaving.iter().map(|item| &**item));
+    let mut transfers = under_way.filter_map(|item| transfer(item, window, target));
+    let (origin, first) = transfers.find(|(origin, moving)| this.conflicts_with(access(*origin, moving.access)))?;
+    Some((target, (origin, first.access)))
 }
 
 /// The request of a call on a window is open, if it has one.

@@ -155,9 +155,9 @@ impl Execution {
         let matched = matched(old, new, brought, kept);
         let mut sent = Vec::new();
         for channel in after.network.channels() {
-            let Some((name, _)) = channel.first() else { continue };
+            let Some((name, _)) = channel.first().map(|item| &**item) else { continue };
             let queue = queues.entry(*name).or_default();
-            for (channel, item) in channel.iter().skip(queue.len()) {
+            for (channel, item) in channel.iter().skip(queue.len()).map(|item| &**item) {
                 let message = self.message_of(at, *channel, item, matched);
                 sent.push(self.sent.len());
                 queue.push_back(self.sent.len());

@@ -1,9 +1,10 @@
 //! Names of ranks, requests and statements in explanations: by the lines of the scenario, or short names without one.
 
 use crate::later::fault;
+use crate::hashed::Hashed;
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start, Step};
-use crate::state::{Hashed, Proc, State};
+use crate::state::{Proc, State};
 use crate::weakest::WindowPlan;
 use carrousel_rank::epoch::Call;
 use carrousel_rank::epoch::Flags;

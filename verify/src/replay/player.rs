@@ -4,7 +4,7 @@ use super::numbers::{Addresses, Numbers};
 use super::report::Departure;
 use super::tell::{self, TAGGED};
 use super::usage::{CallSite, Usage};
-use crate::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
+use crate::network::{Channel, ChannelKind, Data, InFlight, Launch, Message, Network};
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Envelope, Event, Explore, Handle, Job, Members, Mirror, Options,
     Packet, Pattern, Rank, RankId, Read, Receive, Send, Source, Status, TagSelector, Work, Write,

@@ -13,7 +13,7 @@ use carrousel_transport::conformance::{
     Event, Plan, PlannedStep, Post, Record, Word, check, parse, short_plans,
 };
 use carrousel_verify::atomics::{Atomic, Atomics, Fetched};
-use carrousel_verify::network::{Channel, ChannelKind, Data, InFlight, Message, Network};
+use carrousel_verify::network::{Channel, ChannelKind, Data, InFlight, Launch, Message, Network};
 use std::collections::BTreeMap;
 
 const RECORDS: [&str; 2] = [include_str!("orders/shm.txt"), include_str!("orders/verbs.txt")];
