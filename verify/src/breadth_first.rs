@@ -12,8 +12,9 @@
 //! **Entry point.** [`search`].
 
 mod known;
+mod pieces;
 
-use self::known::{Known, NONE, Origin, lock};
+use self::known::{Known, Level, NONE, Origin, lock};
 use crate::limits::{Limits, Stopped};
 use stateright::{Model, Property};
 use std::hash::Hash;
@@ -21,7 +22,7 @@ use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, OnceLock};
-use std::{mem, thread, vec};
+use std::{mem, thread};
 
 /// A level with fewer states is explored by one thread: that takes less time than to call the others.
 const WIDE: usize = 256;
@@ -131,22 +132,6 @@ struct LevelSearch<'a, M: Model> {
     expanded: AtomicU64,
 }
 
-/// The states of the present level that no thread has taken yet.
-struct Level<S> {
-    /// The number of the first one.
-    first: u32,
-    states: vec::IntoIter<S>,
-}
-
-impl<S> Level<S> {
-    /// Some states for one thread, with the number of the first one.
-    fn take(&mut self) -> (u32, Vec<S>) {
-        let (first, batch) = (self.first, self.states.by_ref().take(BATCH).collect::<Vec<S>>());
-        self.first += batch.len() as u32;
-        (first, batch)
-    }
-}
-
 impl<'a, M: Searchable> LevelSearch<'a, M> {
     fn new(model: &'a M, stop: &'a AtomicBool, threads: usize) -> Self {
         let properties = model.properties();
@@ -156,7 +141,7 @@ impl<'a, M: Searchable> LevelSearch<'a, M> {
             properties,
             stop,
             known: Known::new(threads),
-            level: Mutex::new(Level { first: 0, states: Vec::new().into_iter() }),
+            level: Mutex::new(Level::none()),
             barrier: OnceLock::new(),
             is_over: AtomicBool::new(false),
             states: AtomicU64::new(0),
@@ -206,15 +191,15 @@ impl<'a, M: Searchable> LevelSearch<'a, M> {
             self.count(u64::from(is_new), 1);
         }
         let (mut depth, mut is_full) = (0, false);
-        while let Some((first, states)) = self.known.next_level(&mut origins) {
+        while let Some(level) = self.known.next_level(&mut origins) {
             depth += 1;
             is_full = origins.len() >= NONE as usize;
             let is_too_deep = max_depth.is_some_and(|most| depth >= most.get() as u64);
             if is_full || is_too_deep || self.is_stopped() || self.is_refuted() {
                 break;
             }
-            let is_wide = states.len() >= WIDE;
-            *lock(&self.level) = Level { first, states: states.into_iter() };
+            let is_wide = level.len() >= WIDE;
+            *lock(&self.level) = level;
             if is_wide {
                 self.barrier.wait().wait();
                 self.expand_together().unwrap_or_else(|panic| resume_unwind(panic));
@@ -251,7 +236,7 @@ impl<'a, M: Searchable> LevelSearch<'a, M> {
     fn expand_level(&self) {
         let mut actions = Vec::new();
         loop {
-            let (first, batch) = lock(&self.level).take();
+            let (first, batch) = lock(&self.level).take(BATCH);
             if batch.is_empty() {
                 return;
             }

@@ -3,6 +3,7 @@
 use crate::model::Model;
 use crate::network::{Leaving, Message, is_reading};
 use crate::program::{Ordinal, Start};
+use crate::search::CoverPoint;
 use crate::state::State;
 use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::{Call, Envelope, Handle, Pattern, Protocol, RankId, mpi};
@@ -18,17 +19,23 @@ pub(crate) struct StepContext<'a, P: Protocol> {
     pub(crate) leaving: Leaving,
     /// Sends that have ended in it.
     pub(crate) ended: SmallVec<[Handle; 1]>,
+    /// Situations that it has met.
+    pub(crate) met: SmallVec<[CoverPoint; 1]>,
 }
 
 impl<'a, P: Protocol> StepContext<'a, P> {
     pub(crate) fn new(model: &'a Model<P>, state: &'a mut State<P>, me: u16) -> Self {
-        Self { model, state, me, leaving: Leaving::new(), ended: SmallVec::new() }
+        Self { model, state, me, leaving: Leaving::new(), ended: SmallVec::new(), met: SmallVec::new() }
     }
 
     /// Whether a peer is reading the data of a send, and has not got it yet.
     pub(crate) fn is_being_read(&self, send: Handle) -> bool {
         let own = self.leaving.iter().any(|item| is_reading(item, self.me, send));
         own || self.state.network.is_being_read(self.me, send)
+    }
+
+    pub(crate) fn reach(&mut self, what: CoverPoint) {
+        self.met.push(what);
     }
 
     pub(crate) fn violates(&mut self, check: Check, kind: ViolationKind) {

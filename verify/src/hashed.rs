@@ -3,11 +3,11 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A value with its hash, which successor states share until it changes.
+/// A value with its hash, which never changes: states share it.
 #[derive(Debug)]
 pub struct Hashed<T>(Arc<WithHash<T>>);
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct WithHash<T> {
     hash: u64,
     value: T,
@@ -25,18 +25,8 @@ impl<T: Hash> Hashed<T> {
     }
 }
 
-impl<T: Hash + Clone> Hashed<T> {
-    /// Changes the value, or a copy of it if other states share it.
-    pub fn change<R>(&mut self, change: impl FnOnce(&mut T) -> R) -> R {
-        let WithHash { hash, value } = Arc::make_mut(&mut self.0);
-        let result = change(value);
-        *hash = hash_of(value);
-        result
-    }
-}
-
 /// A hash that is the same in every run, so that state counts can be compared.
-pub(crate) fn hash_of<T: Hash>(value: &T) -> u64 {
+fn hash_of<T: Hash>(value: &T) -> u64 {
     ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(value)
 }
 

@@ -1,10 +1,10 @@
 //! The beginning of a job: before the first step of any rank.
 
-use crate::model::Model;
 use crate::hashed::Hashed;
+use crate::model::Model;
 use crate::network::Network;
 use crate::oracle::check_end;
-use crate::state::{Proc, State};
+use crate::state::{Outlook, Proc, State};
 use crate::weakest::Weakest;
 use carrousel_program::WindowLayout;
 use carrousel_rank::epoch::{Neighbours, WindowSetup};
@@ -24,7 +24,7 @@ pub(crate) fn state<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
                 let neighbours = neighbours(&programs.nodes, me);
                 rank.create_window(WindowSetup { flags, staging, neighbours });
             }
-            Hashed::new(Proc {
+            let mut proc = Proc {
                 pc: 0,
                 rank,
                 open: SmallVec::new(),
@@ -34,7 +34,10 @@ pub(crate) fn state<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
                 epochs: SmallVec::new(),
                 accesses: SmallVec::new(),
                 received: SmallVec::new(),
-            })
+                outlook: Outlook::Unknown,
+            };
+            proc.outlook = model.outlook(job, me as u16, &proc);
+            Hashed::new(proc)
         })
         .collect();
     let mut state = State {

@@ -14,7 +14,7 @@ use crate::learned::{Learned, StepBegin, StepInput};
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus};
-use crate::state::{Proc, State};
+use crate::state::{Outlook, Proc, State};
 use crate::weakest::Order;
 use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};
 use std::sync::atomic::Ordering;
@@ -30,7 +30,8 @@ pub struct Model<P: Protocol> {
     reduces: bool,
     shared: Arc<SearchStatus>,
     focus: Option<SearchGoal>,
-    learned: Learned<P>,
+    /// `None` if each step is to be carried out.
+    pub(crate) learned: Option<Learned<P>>,
 }
 
 impl<P: Protocol> Model<P> {
@@ -44,7 +45,16 @@ impl<P: Protocol> Model<P> {
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
         let shared = Arc::new(SearchStatus::new(&jobs));
         let initial = Arc::default();
-        Self { jobs, facts, initial, settings, reduces, shared, focus: None, learned: Learned::default() }
+        Self {
+            jobs,
+            facts,
+            initial,
+            settings,
+            reduces,
+            shared,
+            focus: None,
+            learned: Some(Learned::default()),
+        }
     }
 
     /// The same model for a search with a goal. It shares the facts about the jobs: of a job with many ranks there
@@ -58,7 +68,7 @@ impl<P: Protocol> Model<P> {
             reduces: reduce && self.reduces,
             shared: Arc::new(SearchStatus::new(&self.jobs)),
             focus: Some(focus),
-            learned: Learned::default(),
+            learned: Some(Learned::default()),
         }
     }
 
@@ -112,20 +122,17 @@ impl<P: Protocol> Model<P> {
         self.settings.portable
     }
 
-    /// The steps that this search has carried out before.
-    pub(crate) fn learned(&self) -> &Learned<P> {
-        &self.learned
-    }
-
-    /// Whether a step depends on its rank and input only, and what [`StepEnd::holds`](crate::learned::StepEnd::holds) looks
-    /// at.
-    pub(crate) fn learns(&self, begin: &StepBegin<P>) -> bool {
+    /// The steps that this search has carried out before, if what comes of a step depends on its rank and input only, and on
+    /// what [`StepEnd::holds`](crate::learned::StepEnd::holds) looks at.
+    pub(crate) fn learned(&self, begin: &StepBegin<P>) -> Option<&Learned<P>> {
         let StepBegin { job, me, proc, input } = begin;
         let touches = || {
             let step = self.program(*job, *me).steps.get(usize::from(proc.pc));
             step.is_some_and(|step| matches!(step.act, Act::TouchWindow(_)))
         };
-        self.facts(*job).steps_are_local && !(matches!(input, StepInput::Step(_)) && touches())
+        let is_local =
+            self.facts(*job).steps_are_local && !(matches!(input, StepInput::Step(_)) && touches());
+        self.learned.as_ref().filter(|_| is_local)
     }
 
     pub(crate) fn is_finished(&self, state: &State<P>, rank: u16) -> bool {
@@ -133,15 +140,72 @@ impl<P: Protocol> Model<P> {
     }
 
     pub(crate) fn can_step(&self, state: &State<P>, rank: u16) -> bool {
-        self.next_act(state, rank).is_some_and(|act| self.is_enabled(state, rank, act))
+        match state.procs[usize::from(rank)].outlook {
+            Outlook::Unknown => {
+                self.next_act(state, rank).is_some_and(|act| self.is_enabled(state, rank, act))
+            }
+            Outlook::Waits => false,
+            Outlook::Free | Outlook::Bound => true,
+        }
+    }
+
+    /// What follows from the state of a rank alone for its next step.
+    pub(crate) fn outlook(&self, job: u32, rank: u16, proc: &Proc<P>) -> Outlook {
+        let next = self.program(job, rank).steps.get(usize::from(proc.pc)).map(|step| &step.act);
+        match next {
+            _ if self.settings.portable => Outlook::Unknown,
+            Some(act) if self.is_possible(job, rank, proc, act) => match self.is_free(job, rank, proc, act) {
+                true => Outlook::Free,
+                false => Outlook::Bound,
+            },
+            _ => Outlook::Waits,
+        }
+    }
+
+    /// Whether nothing is in conflict with an act, whatever other ranks do.
+    pub(crate) fn is_free(&self, job: u32, rank: u16, proc: &Proc<P>, act: &Act) -> bool {
+        let facts = self.facts(job);
+        match act {
+            Act::Wait(_)
+            | Act::Probe { .. }
+            | Act::Touch { .. }
+            | Act::Access(_)
+            | Act::AwaitGrants(_)
+            | Act::Compute(_)
+            | Act::Define(_) => true,
+            Act::Start(ordinal) => match self.next_start(job, rank, proc, *ordinal) {
+                Start::Collective { .. } | Start::Access(_) | Start::Later(_) => true,
+                Start::Send { to, .. } => !facts.is_ordered(rank, to as u16),
+                Start::Receive { from: Source::Rank(from), .. } => !facts.answers_posts(from.0 as u16, rank),
+                Start::Receive { .. } => !facts.answers_some_posts(rank),
+                Start::Synchronize(_) => false,
+            },
+            Act::TouchWindow(_)
+            | Act::Test(_)
+            | Act::Claim(_)
+            | Act::ReceiveClaimed(_)
+            | Act::Discard(_)
+            | Act::Cancel(_) => false,
+        }
     }
 
     /// Whether an act can happen: a wait can return, a probe finds a message, and the values of the act are in their
     /// ranges.
     fn is_enabled(&self, state: &State<P>, rank: u16, act: &Act) -> bool {
-        let (program, proc) = (self.program(state.job, rank), &state.procs[usize::from(rank)]);
         match act {
             Act::Wait(requests) => requests.iter().all(|request| self.is_over(state, rank, *request)),
+            Act::AwaitGrants(opening) if self.settings.portable => {
+                self.facts(state.job).plan.may_return_from(state, rank, *opening)
+            }
+            act => self.is_possible(state.job, rank, &state.procs[usize::from(rank)], act),
+        }
+    }
+
+    /// Whether an act can happen where no other rank lets it.
+    fn is_possible(&self, job: u32, rank: u16, proc: &Proc<P>, act: &Act) -> bool {
+        let program = self.program(job, rank);
+        match act {
+            Act::Wait(requests) => requests.iter().all(|request| proc.is_over(*request)),
             Act::Probe { sought: what, .. } => {
                 sought(program, proc, *what).is_some_and(|pattern| proc.rank.probe(&pattern).is_some())
             }
@@ -152,9 +216,6 @@ impl<P: Protocol> Model<P> {
                 }
                 _ => false,
             },
-            Act::AwaitGrants(opening) if self.settings.portable => {
-                self.facts(state.job).plan.may_return_from(state, rank, *opening)
-            }
             Act::AwaitGrants(opening) => {
                 !program.synchronization(*opening).is_some_and(|it| lacks_own_lock(proc, it))
             }
@@ -288,7 +349,7 @@ impl<P: Protocol> Model<P> {
         let Some(act) = self.next_act(state, rank) else { return };
         let proc = &state.procs[usize::from(rank)];
         let program = self.program(state.job, rank);
-        if !self.is_enabled(state, rank, act) {
+        if !self.can_step(state, rank) {
             return;
         }
         let mut push = |choice| actions.push(Action::Step { rank, choice });

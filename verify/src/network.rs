@@ -274,7 +274,9 @@ impl Network {
 
     /// The oldest item of a channel that the items behind it cannot overtake.
     pub fn next_on(&self, channel: Channel) -> Option<&InFlight> {
-        (0..).map_while(|place| Some(&self.item(channel, place)?.1)).find(|item| !matches!(item, InFlight::Notice(_)))
+        (0..)
+            .map_while(|place| Some(&self.item(channel, place)?.1))
+            .find(|item| !matches!(item, InFlight::Notice(_)))
     }
 
     /// The oldest thing on each channel that is not empty.
@@ -328,13 +330,7 @@ pub trait Launch {
 
     /// Puts a read in flight. When the data lands, the packet directly behind it leaves; later the reader is told
     /// that the request is complete.
-    fn read(
-        &mut self,
-        (from, of): (u16, u16),
-        context: Context,
-        reading: Reading,
-        notice: Option<Packet>,
-    ) {
+    fn read(&mut self, (from, of): (u16, u16), context: Context, reading: Reading, notice: Option<Packet>) {
         let channel = Channel { at: from, peer: of, context, kind: ChannelKind::Read(reading.request.index) };
         self.launch(channel, InFlight::Read(reading, notice));
     }
@@ -385,7 +381,11 @@ pub(crate) fn is_reading((channel, item): &(Channel, InFlight), rank: u16, send:
 }
 
 /// The transfer that an item is, if it is one of a window to or from the memory of a rank, with the rank that has begun it.
-pub(crate) fn transfer((channel, item): &(Channel, InFlight), window: u16, target: u16) -> Option<(u16, Moving)> {
+pub(crate) fn transfer(
+    (channel, item): &(Channel, InFlight),
+    window: u16,
+    target: u16,
+) -> Option<(u16, Moving)> {
     let InFlight::Transfer(moving) = item else { return None };
     (channel.memory() == Some((window, target))).then(|| (channel.origin(), *moving))
 }

@@ -141,7 +141,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     Start::Send { to, tag, .. } if to == from.0 && rtr.tag.matches(mpi::tag(tag)))
         });
         if crosses {
-            self.model.reach(CoverPoint::Crossed);
+            self.reach(CoverPoint::Crossed);
         }
     }
 
@@ -166,7 +166,7 @@ impl<P: Protocol> StepContext<'_, P> {
         {
             self.violates(Check::BufferSafety, ViolationKind::WrittenPastEnd { at, message, receive });
         } else {
-            self.model.reach(CoverPoint::Written);
+            self.reach(CoverPoint::Written);
         }
     }
 
@@ -238,7 +238,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     }
                     (None, Some(Failure::Cancelled)) => {
                         proc.waiting.retain(|waiting| *waiting != ordinal);
-                        self.model.reach(CoverPoint::Cancelled);
+                        self.reach(CoverPoint::Cancelled);
                     }
                     (Some(message), None) => {
                         let (envelope, len) = self.envelope_of(message);

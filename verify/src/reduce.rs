@@ -58,9 +58,9 @@ use crate::facts::Facts;
 use crate::later::sought;
 use crate::model::Model;
 use crate::network::{Channel, ChannelKind, InFlight};
-use crate::program::{Act, Ordinal, Start};
+use crate::program::{Act, Ordinal, Start, Synchronization};
 use crate::search::ViolationSite;
-use crate::state::State;
+use crate::state::{Outlook, State};
 use carrousel_rank::epoch::{Call, Packet};
 use carrousel_rank::{Protocol, Source};
 use std::cell::Cell;
@@ -68,6 +68,13 @@ use std::cell::Cell;
 /// The work that may go into the persistent sets of one state, in nodes and their peers: on very many ranks, the set
 /// of each seed may hold nearly all actions.
 const WORK_MAX: usize = 1 << 22;
+
+/// A set of so many actions is small.
+const FEW_ACTIONS: usize = 2;
+
+/// After so many seeds a small set is small enough: to look for one of a single action, in a state of many ranks, takes longer
+/// than the states that it might save.
+const SEEDS: usize = 8;
 
 /// Appends a persistent set of the actions that are possible in `state`: in the worst case all of them.
 pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, actions: &mut Vec<Action>) {
@@ -83,50 +90,11 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
         model.all_actions(state, actions);
         return;
     }
-    let mut best: Option<Vec<Action>> = None;
-    // Flows that have begun come first: a flow at rest has one state, a flow under way has as many as it has stages,
-    // and those of several flows multiply.
-    let mut seeds: Vec<Node> = state.network.heads().map(|(channel, _)| view.end_of(*channel)).collect();
-    let (last, steps): (Vec<u16>, Vec<u16>) = (0..state.procs.len() as u16)
-        .filter(|rank| model.can_step(state, *rank))
-        .partition(|rank| view.is_refused(*rank));
-    let (waits, steps): (Vec<u16>, Vec<u16>) =
-        steps.into_iter().partition(|rank| model.need_not_return(state, *rank));
-    seeds.extend(steps.into_iter().map(Node::Step));
-    let [locks, other_locks] = view.lock_seeds();
-    seeds.extend(locks);
-    if seeds.is_empty() {
-        // Only steps that count on buffers are possible. That the execution may end here has been checked; if it goes
-        // on, each of these steps alone is a persistent set.
-        seeds.extend(waits.into_iter().map(Node::Step));
-        seeds.extend(other_locks);
-    }
-    if seeds.is_empty() {
-        // Whatever else happens has to happen before a step that ends the execution.
-        seeds.extend(last.into_iter().map(Node::Step));
-    }
-    seeds.dedup();
     // Of two ranks, each can only wait for the other: both views lead to the same sets.
     let views: &[_] = if state.procs.len() > 2 { &[&view, &far] } else { &[&view] };
-    // By view, the seeds whose sets are not smaller than the best one: no set with one of them is.
-    let mut large: [Nodes; 2] = Default::default();
-    'seeds: for seed in seeds {
-        for (view, large) in views.iter().zip(&mut large) {
-            // Any set found so far is persistent. Looking for a smaller one must not take longer than it saves.
-            let most = best.as_ref().map_or(usize::MAX, |best| best.len() - 1);
-            match view.closure(&[seed], most, large) {
-                Ok(found) if found.is_empty() => {}
-                Ok(found) => best = Some(found),
-                Err(WorkIsOver) => break 'seeds,
-            }
-            if best.is_some() {
-                large.insert(seed);
-            }
-            if best.as_ref().is_some_and(|best| best.len() == 1) {
-                break 'seeds;
-            }
-        }
-    }
+    // In a state of many ranks a large set takes long to make, and most states have a small one.
+    let best = smallest_set(views, view.seeds(), FEW_ACTIONS)
+        .or_else(|| smallest_set(views, view.all_seeds().into_iter(), usize::MAX));
     match best {
         Some(best) => actions.extend(best),
         None if work.get() == 0 => model.all_actions(state, actions),
@@ -143,6 +111,36 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
             }
         }
     }
+}
+
+/// The smallest persistent set that one of the views has for one of the seeds, if it has at most so many actions.
+fn smallest_set<P: Protocol>(
+    views: &[&View<'_, P>],
+    seeds: impl Iterator<Item = Node>,
+    most: usize,
+) -> Option<Vec<Action>> {
+    let mut best: Option<Vec<Action>> = None;
+    // By view, the seeds whose sets are larger: no set with one of them is small.
+    let mut large: [Nodes; 2] = Default::default();
+    let mut before = None;
+    for (tried, seed) in seeds.filter(|seed| before.replace(*seed) != Some(*seed)).enumerate() {
+        for (view, large) in views.iter().zip(&mut large) {
+            // Any set found so far is persistent. Looking for a smaller one must not take longer than it saves.
+            let most = best.as_ref().map_or(most, |best| best.len() - 1);
+            match view.closure(&[seed], most, large) {
+                Ok(Some(found)) if found.is_empty() => continue,
+                Ok(Some(found)) => best = Some(found),
+                Ok(None) => {}
+                Err(WorkIsOver) => return best,
+            }
+            large.insert(seed);
+            let enough = if tried < SEEDS { 1 } else { FEW_ACTIONS };
+            if best.as_ref().is_some_and(|best| best.len() <= enough) {
+                return best;
+            }
+        }
+    }
+    best
 }
 
 /// Appends a persistent set of which every execution with a violation at `place` contains an action. A search that
@@ -173,11 +171,13 @@ pub(crate) fn actions_towards<P: Protocol>(
     }
     let far = View { far: true, ..view };
     let near = view.closure(&seeds, usize::MAX, &Nodes::default());
-    let most = near.as_ref().ok().and_then(|near| near.len().checked_sub(1)).unwrap_or(usize::MAX);
-    match (near, far.closure(&seeds, most, &Nodes::default())) {
-        (Ok(near), Ok(far)) => actions.extend(if far.is_empty() { near } else { far }),
-        (Ok(found), Err(WorkIsOver)) | (Err(WorkIsOver), Ok(found)) => actions.extend(found),
-        (Err(WorkIsOver), Err(WorkIsOver)) => model.all_actions(state, actions),
+    let near = near.ok().flatten();
+    let most = near.as_ref().and_then(|near| near.len().checked_sub(1)).unwrap_or(usize::MAX);
+    let far = far.closure(&seeds, most, &Nodes::default()).ok().flatten();
+    match (near, far) {
+        (Some(near), Some(far)) => actions.extend(if far.is_empty() { near } else { far }),
+        (Some(found), None) | (None, Some(found)) => actions.extend(found),
+        (None, None) => model.all_actions(state, actions),
     }
 }
 
@@ -201,6 +201,42 @@ impl<P: Protocol> View<'_, P> {
 
     fn ranks(&self) -> u16 {
         self.state.procs.len() as u16
+    }
+
+    /// What persistent sets are made from. Flows that have begun come first: a flow at rest has one state, a flow under way
+    /// has as many as it has stages, and those of several flows multiply.
+    fn seeds(&self) -> impl Iterator<Item = Node> {
+        let heads = self.state.network.heads().map(|(channel, _)| self.end_of(*channel));
+        let steps = self
+            .possible_steps()
+            .filter(|rank| !self.is_refused(*rank) && !self.model.need_not_return(self.state, *rank));
+        let locks = std::iter::once_with(|| {
+            let [locks, _] = self.lock_seeds();
+            locks
+        });
+        heads.chain(steps.map(Node::Step)).chain(locks.flatten())
+    }
+
+    /// The same, or, where there are none, what may happen in their place.
+    fn all_seeds(&self) -> Vec<Node> {
+        let mut seeds: Vec<Node> = self.seeds().collect();
+        if seeds.is_empty() {
+            // Only steps that count on buffers are possible. That the execution may end here has been checked; if it goes
+            // on, each of these steps alone is a persistent set.
+            seeds.extend(self.possible_steps().filter(|rank| !self.is_refused(*rank)).map(Node::Step));
+            let [_, others] = self.lock_seeds();
+            seeds.extend(others);
+        }
+        if seeds.is_empty() {
+            // Whatever else happens has to happen before a step that ends the execution.
+            seeds.extend(self.possible_steps().map(Node::Step));
+        }
+        seeds
+    }
+
+    /// The ranks that can go on.
+    fn possible_steps(&self) -> impl Iterator<Item = u16> {
+        (0..self.ranks()).filter(|rank| self.model.can_step(self.state, *rank))
     }
 
     /// Whether arrivals from different ranks are in conflict at a rank.
@@ -256,7 +292,12 @@ impl<P: Protocol> View<'_, P> {
 
     /// The end at which a request is completed.
     fn end_of_request(&self, rank: u16, request: Ordinal) -> Node {
-        match self.model.start(self.state, rank, request) {
+        self.end_of_start(rank, &self.model.start(self.state, rank, request))
+    }
+
+    /// The end at which a request is completed that begins so.
+    fn end_of_start(&self, rank: u16, start: &Start) -> Node {
+        match *start {
             Start::Send { to, .. } => Node::SendEnd(rank, to as u16),
             Start::Receive { from: Source::Rank(from), .. } => self.receive_end(rank, from.0 as u16),
             Start::Receive { .. } => Node::ReceiveEnds(rank),
@@ -273,7 +314,12 @@ impl<P: Protocol> View<'_, P> {
         if !self.model.is_portable() && self.facts.windows.assertions.depend_on_locks(job, self.state) {
             return false;
         }
-        for rank in 0..self.ranks() {
+        let is_bound = |rank: u16| match self.state.procs[usize::from(rank)].outlook {
+            Outlook::Waits => true,
+            Outlook::Bound => !self.facts.windows.are_used,
+            Outlook::Unknown | Outlook::Free => false,
+        };
+        for rank in (0..self.ranks()).filter(|rank| !is_bound(*rank)) {
             if self.model.can_step(self.state, rank)
                 && self.conflict_of_step(rank).is_none()
                 && !self.is_in_conflict(rank)
@@ -293,71 +339,61 @@ impl<P: Protocol> View<'_, P> {
         lone.is_some()
     }
 
-    /// The end whose arrivals the next step of a rank conflicts with.
+    /// The end whose arrivals the next step of a rank, which it can take, conflicts with.
     fn conflict_of_step(&self, rank: u16) -> Option<Node> {
         let program = self.model.program(self.state.job, rank);
+        let proc = &self.state.procs[usize::from(rank)];
+        let is_free = |act: &Act| match proc.outlook {
+            Outlook::Unknown => self.model.is_free(self.state.job, rank, proc, act),
+            outlook => outlook == Outlook::Free,
+        };
         let act = self.model.next_act(self.state, rank)?;
         match act {
-            // As a receive from any source, under the weakest MPI it chooses among what has arrived.
+            // Under the weakest MPI, a receive from any source chooses among what has arrived, and so does its probe.
             Act::Probe { sought: what, into: Some(_) } if self.model.is_portable() => {
-                let proc = &self.state.procs[usize::from(rank)];
                 let is_wild =
                     sought(program, proc, *what).is_some_and(|pattern| pattern.source == Source::Any);
                 is_wild.then_some(Node::ReceiveEnds(rank))
             }
+            Act::Start(ordinal) if self.model.is_portable() => {
+                match self.model.next_start(self.state.job, rank, proc, *ordinal) {
+                    Start::Receive { from: Source::Any, .. } => Some(Node::ReceiveEnds(rank)),
+                    Start::Synchronize(_) => None,
+                    start => (!is_free(act)).then(|| self.end_of_start(rank, &start)),
+                }
+            }
             Act::TouchWindow(_) if self.model.is_portable() => None,
             Act::Test(request) if self.model.is_portable() && program.is_of_window(*request) => None,
+            act if is_free(act) => None,
             Act::TouchWindow(_) => {
                 self.facts.windows.may_race_at(self.state, rank, self.pc(rank)).then_some(Node::Step(rank))
             }
-            Act::Wait(_)
-            | Act::Probe { .. }
-            | Act::Touch { .. }
-            | Act::Access(_)
-            | Act::AwaitGrants(_)
-            | Act::Compute(_)
-            | Act::Define(_) => None,
             Act::Test(request)
             | Act::Claim(request)
             | Act::ReceiveClaimed(request)
             | Act::Discard(request)
             | Act::Cancel(request) => Some(self.end_of_request(rank, *request)),
-            Act::Start(ordinal) => match self.model.next_start(
-                self.state.job,
-                rank,
-                &self.state.procs[usize::from(rank)],
-                *ordinal,
-            ) {
-                Start::Synchronize(_) if self.model.is_portable() => None,
+            Act::Start(ordinal) => match self.model.next_start(self.state.job, rank, proc, *ordinal) {
                 Start::Synchronize(call) => {
                     let call = &program.synchronizations[usize::from(call)];
-                    let windows = &self.facts.windows;
-                    let job = &self.model.jobs()[self.state.job as usize];
-                    if windows.assertions.depend_on_order(job, self.state, rank) {
-                        return Some(Node::Step(rank));
-                    }
-                    let conflicts = match call.call() {
-                        Call::Post(_) | Call::Wait | Call::Test | Call::Fence => {
-                            windows.is_mixed(call.window)
-                        }
-                        Call::Unlock(_) | Call::UnlockAll => windows.is_locked_and_posted(call.window),
-                        _ => false,
-                    };
-                    conflicts.then_some(Node::Step(rank))
+                    self.is_in_conflict_of_windows(rank, call).then_some(Node::Step(rank))
                 }
-                Start::Collective { .. } | Start::Access(_) | Start::Later(_) => None,
-                Start::Send { to, .. } => {
-                    self.facts.is_ordered(rank, to as u16).then_some(Node::SendEnd(rank, to as u16))
-                }
-                Start::Receive { from: Source::Rank(from), .. } => {
-                    let from = from.0 as u16;
-                    self.facts.answers_posts(from, rank).then(|| self.receive_end(rank, from))
-                }
-                // Under the weakest MPI it chooses among what has arrived.
-                Start::Receive { .. } => (self.model.is_portable() || self.facts.answers_some_posts(rank))
-                    .then_some(Node::ReceiveEnds(rank)),
+                start => Some(self.end_of_start(rank, &start)),
             },
+            _ => None,
         }
+    }
+
+    /// Whether something is in conflict with a call that opens, closes or flushes an epoch.
+    fn is_in_conflict_of_windows(&self, rank: u16, call: &Synchronization) -> bool {
+        let windows = &self.facts.windows;
+        let job = &self.model.jobs()[self.state.job as usize];
+        windows.assertions.depend_on_order(job, self.state, rank)
+            || match call.call() {
+                Call::Post(_) | Call::Wait | Call::Test | Call::Fence => windows.is_mixed(call.window),
+                Call::Unlock(_) | Call::UnlockAll => windows.is_locked_and_posted(call.window),
+                _ => false,
+            }
     }
 
     /// Whether something that may happen conflicts with what comes out of the network for a window.

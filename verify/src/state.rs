@@ -48,6 +48,21 @@ pub struct Proc<P: Protocol> {
     pub accesses: SmallVec<[OpenAccess; 1]>,
     /// The message of each name, as long as a statement may ask for it.
     pub received: SmallVec<[(RequestId, Received); 1]>,
+    /// What follows for its next step.
+    pub(crate) outlook: Outlook,
+}
+
+/// What follows from the state of a rank alone for its next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Outlook {
+    /// Nothing: under the weakest MPI other ranks decide whether it can take it.
+    Unknown,
+    /// It cannot take it, or has none.
+    Waits,
+    /// It can take it, and nothing is in conflict with that.
+    Free,
+    /// It can take it; something may be in conflict with that.
+    Bound,
 }
 
 /// A request that the program has not released.

@@ -7,8 +7,8 @@
 use crate::action::{Action, Choice};
 use crate::context::StepContext;
 use crate::hashed::Hashed;
-use crate::learned::{StepBegin, StepEnd, StepInput};
 use crate::later::sought;
+use crate::learned::{StepBegin, StepEnd, StepInput};
 use crate::model::Model;
 use crate::network::{Channel, ChannelKind, Data, InFlight, Launch, Message, Reading};
 use crate::oracle::{Expectation, check_end};
@@ -72,8 +72,8 @@ fn take<P: Protocol>(
         Action::Step { .. } | Action::Announce { .. } | Action::Lock(_) => {}
     }
     let begin = StepBegin { job: state.job, me, proc: state.procs[usize::from(me)].clone(), input };
-    let end = match model.learns(&begin) {
-        true => model.learned().with(|learned| {
+    let end = match model.learned(&begin) {
+        Some(learned) => learned.with(|learned| {
             let Some(learned) = learned else { return carry_out(model, &begin, next) };
             if let Some(end) = learned.get(&begin).filter(|end| end.holds(model, next, &begin)) {
                 return end.clone();
@@ -85,8 +85,9 @@ fn take<P: Protocol>(
             }
             end
         }),
-        false => carry_out(model, &begin, next),
+        None => carry_out(model, &begin, next),
     };
+    end.met.iter().for_each(|what| model.reach(*what));
     next.procs[usize::from(me)] = end.proc;
     end.leaving.into_iter().for_each(|item| next.network.launch_item(item));
     check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, state, next, me);
@@ -102,11 +103,12 @@ fn carry_out<P: Protocol>(model: &Model<P>, begin: &StepBegin<P>, next: &mut Sta
         StepInput::Announce(receive) => context.announce(&mut proc, *receive),
         StepInput::Land(item) => context.land(&mut proc, item.0, item.1),
     }
-    let StepContext { leaving, ended, .. } = context;
+    let StepContext { leaving, ended, met, .. } = context;
     if model.is_reducing() {
         model.forget_arrival_order(*job, *me, &mut proc);
     }
-    StepEnd { proc: Hashed::new(proc), leaving, ended }
+    proc.outlook = model.outlook(*job, *me, &proc);
+    StepEnd { proc: Hashed::new(proc), leaving, ended, met }
 }
 
 impl<P: Protocol> StepContext<'_, P> {
@@ -218,7 +220,7 @@ impl<P: Protocol> StepContext<'_, P> {
         };
         proc.open.push(Open { ordinal, handle: Some(handle), message, exposed: false, busy: false });
         if choice == Choice::Decline {
-            self.model.reach(CoverPoint::Declined);
+            self.reach(CoverPoint::Declined);
         }
         self.perform(proc, outputs, subject, expectation);
         if matches!((start, expectation), (Start::Receive { .. }, Expectation::Match(None))) {
@@ -250,7 +252,7 @@ impl<P: Protocol> StepContext<'_, P> {
         let message = expectation.map(|(_, message)| message);
         proc.open.push(Open { ordinal, handle: Some(handle), message, exposed: false, busy: false });
         self.perform(proc, outputs, None, Expectation::Nothing);
-        self.model.reach(CoverPoint::Claimed);
+        self.reach(CoverPoint::Claimed);
         match message {
             None => self.violates(Check::MatchingOrder, ViolationKind::Impossible { at, from: at }),
             Some(message) => {
@@ -388,7 +390,7 @@ impl<P: Protocol> StepContext<'_, P> {
                 if let Some((receive, _)) = expected
                     && proc.by_ordinal(receive).is_some_and(|open| open.exposed)
                 {
-                    self.model.reach(CoverPoint::Mispredicted);
+                    self.reach(CoverPoint::Mispredicted);
                 }
             }
             Packet::Ats { send } => {
@@ -448,12 +450,7 @@ impl<P: Protocol> StepContext<'_, P> {
                     if let Some(open) = proc.by_handle(request) {
                         open.busy = true;
                     }
-                    self.leaving.read(
-                        (self.me, of.0 as u16),
-                        context,
-                        Reading { send, request },
-                        notice,
-                    );
+                    self.leaving.read((self.me, of.0 as u16), context, Reading { send, request }, notice);
                 }
                 Work::Place { request, .. } => got = Some(request),
                 Work::Take { kept, request, .. } => {

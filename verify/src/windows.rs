@@ -216,7 +216,8 @@ pub(crate) fn racing_with<P: Protocol>(
     let this = access(channel.origin(), moving.access);
     let under_way = state.network.iter().chain(leaving.iter().map(|item| &**item));
     let mut transfers = under_way.filter_map(|item| transfer(item, window, target));
-    let (origin, first) = transfers.find(|(origin, moving)| this.conflicts_with(access(*origin, moving.access)))?;
+    let (origin, first) =
+        transfers.find(|(origin, moving)| this.conflicts_with(access(*origin, moving.access)))?;
     Some((target, (origin, first.access)))
 }
 

@@ -1,10 +1,11 @@
 //! The states that a search has met: their fingerprints, and those of the next level whole.
 
+use super::pieces::Pieces;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
-use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{mem, vec};
 
 /// Parts of the table, each behind a lock of its own, for each thread that is not alone.
 const PARTS_OF_A_THREAD: usize = 16;
@@ -48,7 +49,7 @@ struct Part<S> {
     /// By fingerprint: the position that the state had, or has, in `fresh`.
     positions: HashMap<u64, u32, BuildHasherDefault<Itself>>,
     /// States of the next level.
-    fresh: Vec<Fresh<S>>,
+    fresh: Pieces<Fresh<S>>,
 }
 
 struct Fresh<S> {
@@ -60,7 +61,7 @@ struct Fresh<S> {
 impl<S: Hash> Known<S> {
     pub(super) fn new(threads: usize) -> Self {
         let parts = if threads == 1 { 1 } else { threads * PARTS_OF_A_THREAD };
-        let part = |_| Mutex::new(Part { positions: HashMap::default(), fresh: Vec::new() });
+        let part = |_| Mutex::new(Part { positions: HashMap::default(), fresh: Pieces::default() });
         Self { parts: (0..parts).map(part).collect() }
     }
 
@@ -88,22 +89,55 @@ impl<S: Hash> Known<S> {
         }
     }
 
-    /// The states of the next level, in the order of their origins, with the number of the first one; `None` if there are
-    /// none. Numbers stand for positions in `origins`.
-    pub(super) fn next_level(&self, origins: &mut Vec<Origin>) -> Option<(u32, Vec<S>)> {
-        let mut level = Vec::new();
-        for part in &self.parts {
-            let mut fresh = mem::take(&mut lock(part).fresh);
-            if level.is_empty() {
-                level = fresh;
-            } else {
-                level.append(&mut fresh);
-            }
+    /// The states of the next level, with the number of the first one; `None` if there are none. Numbers stand for positions
+    /// in `origins`.
+    pub(super) fn next_level(&self, origins: &mut Vec<Origin>) -> Option<Level<S>> {
+        let parts: Vec<_> = self.parts.iter().map(|part| mem::take(&mut lock(part).fresh)).collect();
+        let mut order: Vec<(Origin, Place)> = Vec::with_capacity(parts.iter().map(Pieces::len).sum());
+        for (part, fresh) in (0..).zip(&parts) {
+            order.extend(fresh.iter().map(|(at, fresh)| (fresh.origin, Place { part, at: at as u32 })));
         }
-        level.sort_unstable_by_key(|fresh| fresh.origin);
+        order.sort_unstable_by_key(|(origin, _)| *origin);
         let first = u32::try_from(origins.len()).unwrap_or(NONE);
-        origins.extend(level.iter().map(|fresh| fresh.origin));
-        (!level.is_empty()).then(|| (first, level.into_iter().map(|fresh| fresh.state).collect()))
+        origins.extend(order.iter().map(|(origin, _)| *origin));
+        let order: Vec<Place> = order.into_iter().map(|(_, place)| place).collect();
+        (!order.is_empty()).then(|| Level { first, order: order.into_iter(), parts })
+    }
+}
+
+/// Where a state of a level is.
+#[derive(Clone, Copy)]
+struct Place {
+    part: u32,
+    at: u32,
+}
+
+/// The states of a level that no thread has taken yet, in the order of their origins.
+pub(super) struct Level<S> {
+    /// The number of the first one.
+    first: u32,
+    order: vec::IntoIter<Place>,
+    parts: Vec<Pieces<Fresh<S>>>,
+}
+
+impl<S> Level<S> {
+    /// One without states.
+    pub(super) fn none() -> Self {
+        Self { first: 0, order: Vec::new().into_iter(), parts: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// At most so many states, with the number of the first one.
+    pub(super) fn take(&mut self, most: usize) -> (u32, Vec<S>) {
+        let Self { first, order, parts } = self;
+        let state = |Place { part, at }: Place| Some(parts[part as usize].take(at as usize)?.state);
+        let batch: Vec<S> = order.by_ref().take(most).filter_map(state).collect();
+        let begin = *first;
+        *first += batch.len() as u32;
+        (begin, batch)
     }
 }
 

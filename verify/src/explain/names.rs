@@ -1,7 +1,7 @@
 //! Names of ranks, requests and statements in explanations: by the lines of the scenario, or short names without one.
 
-use crate::later::fault;
 use crate::hashed::Hashed;
+use crate::later::fault;
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start, Step};
 use crate::state::{Proc, State};

@@ -19,7 +19,7 @@ impl<P: Protocol> View<'_, P> {
         seeds: &[Node],
         most: usize,
         large: &Nodes,
-    ) -> Result<Vec<Action>, WorkIsOver> {
+    ) -> Result<Option<Vec<Action>>, WorkIsOver> {
         let mut nodes = Nodes::default();
         seeds.iter().for_each(|seed| _ = nodes.insert(*seed));
         let (mut next, mut actions) = (0, 0);
@@ -27,7 +27,7 @@ impl<P: Protocol> View<'_, P> {
             next += 1;
             actions += self.least_actions(node);
             if actions > most || large.contains(&node) {
-                return Ok(Vec::new());
+                return Ok(None);
             }
             // A node for the flows of all peers is looked at once for each peer.
             let peers = match node {
@@ -40,7 +40,7 @@ impl<P: Protocol> View<'_, P> {
             self.needs(node, &mut |needed| _ = nodes.insert(needed));
         }
         let found = self.possible(&nodes);
-        Ok(if found.len() > most { Vec::new() } else { found })
+        Ok(Some(found).filter(|found| found.len() <= most))
     }
 
     /// At least so many actions enter a set with a node, and with no other one.

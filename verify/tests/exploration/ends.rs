@@ -6,9 +6,10 @@
 use crate::dice::Dice;
 use crate::jobs::{MIXED, Shape, THREE, TWO, draw_job};
 use carrousel_rank::{Communicator, Explore as _, Mirror, Protocol, Published};
+use carrousel_verify::hashed::Hashed;
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::{Act, Job, Program, Start};
-use carrousel_verify::state::State;
+use carrousel_verify::state::{Proc, State};
 use carrousel_verify::violation::Violation;
 use stateright::Model as _;
 use std::collections::HashSet;
@@ -40,18 +41,18 @@ fn ends<P: Protocol>(job: &Job, reduce: bool) -> Option<HashSet<State<P>>> {
             // The violations of a state depend on the last step before it.
             let mut end = State { violations: Default::default(), ..state };
             for (rank, proc) in end.procs.iter_mut().enumerate() {
-                proc.change(|proc| {
-                    model.forget_arrival_order(0, rank as u16, proc);
-                    // The message of a receive is forgotten, too, if no statement asks for it.
-                    let program = &job.ranks[rank];
-                    let asked = |ordinal| program.keeps.contains_key(&ordinal);
-                    let received = proc.open.iter().filter(|open| {
-                        matches!(program.starts[usize::from(open.ordinal)], Start::Receive { .. })
-                            && !asked(open.ordinal)
-                    });
-                    let received: Vec<_> = received.filter_map(|open| open.handle).collect();
-                    received.into_iter().for_each(|handle| proc.rank.forget_message(handle));
+                let mut forgetful = Proc::clone(proc);
+                model.forget_arrival_order(0, rank as u16, &mut forgetful);
+                // The message of a receive is forgotten, too, if no statement asks for it.
+                let program = &job.ranks[rank];
+                let asked = |ordinal| program.keeps.contains_key(&ordinal);
+                let received = forgetful.open.iter().filter(|open| {
+                    matches!(program.starts[usize::from(open.ordinal)], Start::Receive { .. })
+                        && !asked(open.ordinal)
                 });
+                let received: Vec<_> = received.filter_map(|open| open.handle).collect();
+                received.into_iter().for_each(|handle| forgetful.rank.forget_message(handle));
+                *proc = Hashed::new(forgetful);
             }
             ends.insert(end);
         } else {
