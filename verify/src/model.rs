@@ -388,12 +388,18 @@ impl<P: Protocol> Model<P> {
         }
     }
 
+    /// Whether a rank may announce a receive.
+    pub(crate) fn may_announce(&self, job: u32, proc: &Proc<P>) -> bool {
+        let may = self.jobs[job as usize].options.speculation != Speculation::Off;
+        may && proc.rank.announceable().any(|handle| proc.open.iter().any(|open| open.handle == Some(handle)))
+    }
+
     /// Appends the announcements that a rank may make.
     pub(crate) fn announcements(&self, state: &State<P>, rank: u16, actions: &mut Vec<Action>) {
-        if self.jobs[state.job as usize].options.speculation == Speculation::Off {
+        let proc = &state.procs[usize::from(rank)];
+        if !proc.announces {
             return;
         }
-        let proc = &state.procs[usize::from(rank)];
         for handle in proc.rank.announceable() {
             if let Some(open) = proc.open.iter().find(|open| open.handle == Some(handle)) {
                 actions.push(Action::Announce { rank, receive: open.ordinal });

@@ -108,6 +108,7 @@ fn carry_out<P: Protocol>(model: &Model<P>, begin: &StepBegin<P>, next: &mut Sta
         model.forget_arrival_order(*job, *me, &mut proc);
     }
     proc.outlook = model.outlook(*job, *me, &proc);
+    proc.announces = model.may_announce(*job, &proc);
     StepEnd { proc: Hashed::new(proc), leaving, ended, met }
 }
 
