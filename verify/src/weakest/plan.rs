@@ -47,7 +47,7 @@ pub(crate) struct RankPlan {
 }
 
 /// A call that ends accesses when it returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AccessEnd {
     pub(crate) rank: u16,
     pub(crate) step: u16,
