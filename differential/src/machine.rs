@@ -374,6 +374,8 @@ impl<'a, L: Library> Machine<'a, L> {
     fn settle(&self, state: &mut State) {
         loop {
             let before = *state;
+            // A lock that is given back goes to the next rank in the same step: no exposure comes between the two.
+            while L::settle_locks(self, state) {}
             for epoch in 0..self.plan.epochs.len() {
                 if self.is_deferred(state, epoch) && L::activates(self, state, epoch) == Level::Must {
                     self.activate(state, epoch);
@@ -391,8 +393,7 @@ impl<'a, L: Library> Machine<'a, L> {
                     state.set_access(self.layout, access, Phase::Over);
                 }
             }
-            let locks = L::settle_locks(self, state);
-            if !locks && *state == before {
+            if *state == before {
                 return;
             }
         }

@@ -77,3 +77,16 @@ fn an_accumulate_that_is_over_has_those_before_it_over() {
     expect(&program("acc w to 1 size 16"), &["epoch-usage"], &["epoch-usage"]);
     expect(&program("acc w to 1 size 8 at 8"), &["epoch-usage"], &["rma-race", "epoch-usage"]);
 }
+
+/// The lock that rank 1 gives back goes to rank 0, which waits for it, and not to the exposure that was called for meanwhile:
+/// by default lock and exposure take turns, and nothing races. Under every MPI they may meet.
+#[test]
+fn a_lock_that_is_waited_for_comes_before_an_exposure() {
+    expect(
+        "ranks 3\nwindow w 16\nrank 0\n  lock_all w\n  acc w to 2 size 8 at 8 op no_op\n  unlock_all w\n\
+         rank 1\n  lock w at 2 exclusive\n  unlock w at 2\n  send to 2 tag 0 size 8\n  start w to [2]\n  \
+         put w to 2 size 8 at 8\n  complete w\nrank 2\n  recv from 1 tag 0 size 8\n  post w from [1]\n  wait_epoch w\n",
+        &["epoch-usage"],
+        &["rma-race", "epoch-usage"],
+    );
+}
