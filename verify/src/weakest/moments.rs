@@ -487,22 +487,18 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
 }
 
 impl WindowPlan {
-    /// The steps that have opened the epochs of a rank that are not over: open, or closed and not back.
+    /// The steps that have opened the epochs of a rank that are not surely complete.
     pub(crate) fn open_epochs<P: Protocol>(
         &self,
         state: &State<P>,
         rank: u16,
         window: u16,
     ) -> impl Iterator<Item = u16> {
-        let proc = &state.procs[usize::from(rank)];
-        let is_there = move |epoch: &&EpochPlan| {
-            let is_over = || {
-                epoch.closed.is_some_and(|closed| closed < proc.pc)
-                    && epoch.close.is_some_and(|close| !proc.is_open(close))
-            };
-            epoch.window == window && epoch.opened < proc.pc && !is_over()
+        let pc = state.procs[usize::from(rank)].pc;
+        let is_there = move |(at, epoch): &(u16, &EpochPlan)| {
+            epoch.window == window && epoch.opened < pc && !self.is_past(state, (rank, *at))
         };
-        self.rank(rank).epochs.iter().filter(is_there).map(|epoch| epoch.opened)
+        (0..).zip(&self.rank(rank).epochs).filter(is_there).map(|(_, epoch)| epoch.opened)
     }
 
     /// Whether some lock has to be given away or back, whatever the MPI.

@@ -6,6 +6,7 @@ use super::names::{AccessName, LockName};
 use super::orders::Order;
 use super::plan::{AccessEnd, AccessPlan, EpochPlan, RequestPlan, WindowPlan};
 use super::walk::walk;
+use crate::admission::Refused;
 use crate::open_epochs::EpochForm;
 use crate::program::{Access, Act, Job, is_atomic};
 use carrousel_rank::epoch::{Blocks, Mode};
@@ -13,11 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl WindowPlan {
     /// What the text of a job says, if it uses windows.
-    pub(crate) fn new(job: &Job, without: Option<Order>) -> Self {
+    pub(crate) fn new(job: &Job, refused: &[Refused], without: Option<Order>) -> Self {
         if job.windows.is_empty() {
             return Self::default();
         }
-        let ranks = (0..).zip(&job.ranks).map(|(rank, program)| walk(job, rank, program)).collect();
+        let programs = (0..).zip(job.ranks.iter().zip(refused));
+        let ranks = programs.map(|(rank, (program, refused))| walk(job, rank, program, refused)).collect();
         let mut plan = Self { ranks, without, ..Self::default() };
         plan.find_peers();
         plan.find_ends(job);
