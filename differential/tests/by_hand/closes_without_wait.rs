@@ -1,34 +1,6 @@
-//! Small programs with windows whose verdicts people have derived from the text of MPI-4.1, chapter 12, and from the page of
-//! the language: the checker, with its reductions and without, and the oracle say the same.
+//! Closes and i-forms, and what shows that they are complete.
 
-use carrousel_differential::{CHECKS, Mode, judge, read};
-use carrousel_scenario::load_with;
-use carrousel_verify::explore::Limits;
-use carrousel_verify::report::Verdict;
-use carrousel_verify::run::{Request, check};
-
-/// What a program violates by default, and under every MPI.
-fn expect(program: &str, by_default: &[&str], under_every_mpi: &[&str]) {
-    let scenario = load_with("by-hand.scn", program.as_bytes(), &carrousel_options::vocabulary())
-        .unwrap_or_else(|error| panic!("{error}"));
-    let known = read(&scenario).unwrap_or_else(|unknown| panic!("{unknown}\n{program}"));
-    for (mode, expected) in [(Mode::Default, by_default), (Mode::Portable, under_every_mpi)] {
-        let name = mode.name();
-        let judged = judge(&known, mode, 2_000_000).unwrap_or_else(|| panic!("it is too large\n{program}"));
-        assert_eq!(judged.violated.names(), expected, "the oracle, {name}\n{program}");
-        for reduce in [true, false] {
-            let limits = Limits { threads: 1, ..Limits::default() };
-            let request = Request { portable: mode == Mode::Portable, reduce, limits, ..Request::default() };
-            let report = check(&scenario, &request).unwrap_or_else(|error| panic!("{error}\n{program}"));
-            assert!(report.exhaustive, "{program}");
-            let is_violated = |name: &&str| {
-                report.checks.iter().any(|it| it.name == *name && it.verdict == Verdict::Violated)
-            };
-            let violated: Vec<&str> = CHECKS.into_iter().filter(is_violated).collect();
-            assert_eq!(violated, expected, "the checker, {name}, reduced: {reduce}\n{program}");
-        }
-    }
-}
+use crate::expect;
 
 /// An origin has what it has fetched, so its target has exposed its memory; and the lock that the target has given back
 /// before, though it never waits for that, is complete.
@@ -89,4 +61,49 @@ fn a_lock_that_is_waited_for_comes_before_an_exposure() {
         &["epoch-usage"],
         &["rma-race", "epoch-usage"],
     );
+}
+
+/// The request of an i-close is its end: a message before that orders nothing.
+#[test]
+fn a_close_is_complete_when_its_request_is() {
+    let unlock = |close: &str| {
+        format!(
+            "ranks 2\nwindow w 8\nrank 0\n  ilock w at 1 shared\n  put w to 1 size 8\n  {close}\nrank 1\n  \
+             recv from 0 tag 0 size 8\n  load w at 0 size 8\n"
+        )
+    };
+    let race = ["rma-race"];
+    expect(&unlock("r = iunlock w at 1\n  wait r\n  send to 1 tag 0 size 8"), &[], &[]);
+    expect(&unlock("r = iunlock w at 1\n  send to 1 tag 0 size 8\n  wait r"), &race, &race);
+    let lost = ["rma-race", "request-leak"];
+    expect(&unlock("r = iunlock w at 1\n  send to 1 tag 0 size 8"), &lost, &lost);
+    expect(&unlock("unlock w at 1\n  send to 1 tag 0 size 8"), &[], &[]);
+}
+
+/// `complete` brings what was fetched (12.5.2). What was written is there when the target's `wait_epoch` returns.
+#[test]
+fn an_icomplete_ends_what_was_fetched() {
+    let program = |access: &str| {
+        format!(
+            "ranks 2\nwindow w 8\nrank 0\n  istart w to [1]\n  {access}\n  r = icomplete w\n  wait r\n  \
+             send to 1 tag 0 size 8\nrank 1\n  ipost w from [0]\n  e = iwait_epoch w\n  recv from 0 tag 0 size 8\n  \
+             store w at 0 size 8\n  wait e\n"
+        )
+    };
+    expect(&program("get w from 1 size 8"), &[], &[]);
+    expect(&program("put w to 1 size 8"), &[], &["rma-race"]);
+    expect(&program("fetch_op w at 1"), &[], &["rma-race"]);
+    expect(&program("fetch_op w at 1 op no_op"), &[], &[]);
+}
+
+#[test]
+fn an_ifence_is_complete_when_its_request_is() {
+    let program = |end: &str| {
+        format!(
+            "ranks 2\nwindow w 8\nrank 0\n  ifence w\n  put w to 1 size 8\n  r = ifence w\n  wait r\nrank 1\n  \
+             ifence w\n  r = ifence w\n  {end}\n"
+        )
+    };
+    expect(&program("wait r\n  load w at 0 size 8"), &[], &[]);
+    expect(&program("load w at 0 size 8\n  wait r"), &["rma-race"], &["rma-race"]);
 }
