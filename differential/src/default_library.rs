@@ -106,6 +106,10 @@ impl Library for DefaultLibrary {
         }
     }
 
+    fn has_given_back(machine: &Machine<'_, Self>, state: &State, epoch: EpochId) -> bool {
+        state.epoch(machine.layout, epoch) == EpochPhase::Complete
+    }
+
     /// "These four operations are atomic with respect to each other."
     fn conflict(machine: &Machine<'_, Self>, one: AccessId, other: AccessId) -> bool {
         let accesses = &machine.plan.accesses;

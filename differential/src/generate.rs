@@ -2,7 +2,7 @@
 //! memory), and then, in some, a few changes that may break them.
 
 use crate::program::{
-    Access, AccessKind, Call, Cells, Combine, Program, Statement, Synchronization, WindowSettings,
+    Access, AccessKind, Call, Cells, Combine, Program, Promises, Statement, Synchronization, WindowSettings,
 };
 use fastrand::Rng;
 
@@ -45,7 +45,8 @@ fn mutate(program: &mut Program, random: &mut Rng) {
         0..4 => {
             program.remove(rank, at);
         }
-        4..8 if program.ranks[rank].len() > 1 => {
+        4 => assert_otherwise(program, random, rank, at),
+        5..8 if program.ranks[rank].len() > 1 => {
             let first = random.usize(..program.ranks[rank].len() - 1);
             for at in first..(first + random.usize(1..4)).min(program.ranks[rank].len() - 1) {
                 program.exchange(rank, at);
@@ -54,6 +55,21 @@ fn mutate(program: &mut Program, random: &mut Rng) {
         _ => make_later(program, random, rank, at),
     }
     program.tidy();
+}
+
+/// Takes an assertion back, or makes another one that the language admits there.
+fn assert_otherwise(program: &mut Program, random: &mut Rng, rank: usize, at: usize) {
+    let Statement::Synchronize(_, synchronization) = &mut program.ranks[rank][at] else { return };
+    let promises = &mut synchronization.promises;
+    match synchronization.call {
+        Call::Start(_) | Call::Lock { .. } | Call::LockAll => promises.no_check = !promises.no_check,
+        Call::Post(_) if random.bool() => promises.no_check = !promises.no_check,
+        Call::Post(_) | Call::Fence { .. } => match random.bool() {
+            true => promises.no_put = !promises.no_put,
+            false => promises.no_store = !promises.no_store,
+        },
+        _ => {}
+    }
 }
 
 /// Makes an i-form of a synchronization; a `wait` for it may come later, or never.
@@ -80,6 +96,8 @@ struct Writer<'a> {
     is_careful: bool,
     /// Only atomics.
     is_atomic: bool,
+    /// Calls have assertions.
+    asserts: bool,
     /// The rank that has got the last statement.
     last: u8,
 }
@@ -93,13 +111,14 @@ impl<'a> Writer<'a> {
                 flags[random.usize(..4)] = true;
                 flags[random.usize(..4)] = true;
             }
-            WindowSettings { flags, unordered: false, same_op: false }
+            WindowSettings { flags, unordered: random.u8(..100) < 8, same_op: random.u8(..100) < 8 }
         };
         let windows = (0..windows).map(|_| settings(random)).collect();
         let program = Program { windows, ranks: vec![Vec::new(); usize::from(ranks)] };
         let is_careful = random.u8(..100) < 55;
         let is_atomic = random.u8(..100) < 12;
-        Self { random, program, ranks, is_careful, is_atomic, last: 0 }
+        let asserts = random.u8(..100) < 30;
+        Self { random, program, ranks, is_careful, is_atomic, asserts, last: 0 }
     }
 
     fn percent(&mut self, percent: u8) -> bool {
@@ -147,7 +166,8 @@ impl<'a> Writer<'a> {
     /// A close or a flush, or its i-form with a `wait`.
     fn close(&mut self, rank: u8, window: u8, call: Call) {
         let later = self.percent(14);
-        self.push(rank, Statement::Synchronize(window, Synchronization { call, later }));
+        let promises = self.promises(call);
+        self.push(rank, Statement::Synchronize(window, Synchronization { call, later, promises }));
         if later && self.percent(75) {
             let at = self.program.ranks[usize::from(rank)].len() as u8 - 1;
             if self.percent(40) {
@@ -159,8 +179,37 @@ impl<'a> Writer<'a> {
 
     /// A call that opens an epoch, or its i-form, for which nobody needs to wait.
     fn open(&mut self, rank: u8, window: u8, call: Call) {
+        let promises = self.promises(call);
+        self.open_with(rank, window, call, promises);
+    }
+
+    fn open_with(&mut self, rank: u8, window: u8, call: Call, promises: Promises) {
         let later = self.percent(10);
-        self.push(rank, Statement::Synchronize(window, Synchronization { call, later }));
+        self.push(rank, Statement::Synchronize(window, Synchronization { call, later, promises }));
+    }
+
+    /// What a call asserts of those that the language admits there. `nocheck` of groups is said by all of them (`groups`).
+    fn promises(&mut self, call: Call) -> Promises {
+        let mut promises = Promises::default();
+        if self.asserts {
+            match call {
+                Call::Fence { .. } | Call::Post(_) => {
+                    (promises.no_store, promises.no_put) = (self.percent(25), self.percent(20));
+                }
+                Call::Lock { .. } | Call::LockAll => promises.no_check = self.percent(45),
+                _ => {}
+            }
+        }
+        promises
+    }
+
+    /// A message or a barrier between the calls of epochs.
+    fn between(&mut self) {
+        match self.random.u8(..100) {
+            0..8 => self.message(),
+            8..11 => (0..self.ranks).for_each(|rank| self.push(rank, Statement::Barrier)),
+            _ => {}
+        }
     }
 
     fn fences(&mut self, window: u8) {
@@ -176,6 +225,7 @@ impl<'a> Writer<'a> {
                     self.access(rank, window, all, false);
                 }
             }
+            self.between();
             let last = Call::Fence { no_precede: self.percent(4), no_succeed: self.percent(20) };
             (0..self.ranks).for_each(|rank| self.close(rank, window, last));
         }
@@ -193,10 +243,26 @@ impl<'a> Writer<'a> {
             }
         }
         let start_first = self.percent(15);
+        // All of them say it. Whether it is so is a matter of what orders them.
+        let no_check = self.asserts && self.percent(50);
+        let posts_first = no_check && self.percent(70);
+        if posts_first {
+            for rank in 0..self.ranks {
+                let origins = exposure[usize::from(rank)];
+                if origins != 0 {
+                    let promises = Promises { no_check, ..self.promises(Call::Post(origins)) };
+                    self.open_with(rank, window, Call::Post(origins), promises);
+                }
+            }
+            match self.percent(60) {
+                true => (0..self.ranks).for_each(|rank| self.push(rank, Statement::Barrier)),
+                false => self.message(),
+            }
+        }
         for rank in 0..self.ranks {
             let (targets, origins) = (access[usize::from(rank)], exposure[usize::from(rank)]);
             let mut opens = vec![];
-            if origins != 0 {
+            if origins != 0 && !posts_first {
                 opens.push(Call::Post(origins));
             }
             if targets != 0 {
@@ -205,12 +271,16 @@ impl<'a> Writer<'a> {
             if start_first {
                 opens.reverse();
             }
-            opens.into_iter().for_each(|call| self.open(rank, window, call));
+            for call in opens {
+                let promises = Promises { no_check, ..self.promises(call) };
+                self.open_with(rank, window, call, promises);
+            }
             if targets != 0 {
                 for _ in 0..self.random.usize(0..3) {
                     self.access(rank, window, targets, false);
                 }
             }
+            self.between();
             if targets != 0 {
                 self.close(rank, window, Call::Complete);
             }

@@ -31,6 +31,7 @@ mod machine;
 mod plan;
 pub mod program;
 mod read;
+mod reader;
 mod shrink;
 mod state;
 pub mod tally;

@@ -125,6 +125,9 @@ pub(crate) trait Library: Sized {
     /// Whether what an epoch has to do is done; it is active.
     fn is_complete(machine: &Machine<'_, Self>, state: &State, epoch: EpochId) -> bool;
 
+    /// Whether a lock epoch that was opened has given its locks back.
+    fn has_given_back(machine: &Machine<'_, Self>, state: &State, epoch: EpochId) -> bool;
+
     /// Two accesses conflict that have a cell in common, of which one writes.
     fn conflict(machine: &Machine<'_, Self>, one: AccessId, other: AccessId) -> bool;
 
@@ -374,6 +377,8 @@ impl<'a, L: Library> Machine<'a, L> {
     fn settle(&self, state: &mut State) {
         loop {
             let before = *state;
+            // A lock that is given back goes to the next rank in the same step: no exposure comes between the two.
+            while L::settle_locks(self, state) {}
             for epoch in 0..self.plan.epochs.len() {
                 if self.is_deferred(state, epoch) && L::activates(self, state, epoch) == Level::Must {
                     self.activate(state, epoch);
@@ -391,8 +396,7 @@ impl<'a, L: Library> Machine<'a, L> {
                     state.set_access(self.layout, access, Phase::Over);
                 }
             }
-            let locks = L::settle_locks(self, state);
-            if !locks && *state == before {
+            if *state == before {
                 return;
             }
         }
@@ -444,7 +448,11 @@ impl<'a, L: Library> Machine<'a, L> {
     fn called(&self, state: &State, rank: u8, at: u8, statement: &Statement) -> (Violated, bool) {
         let step = &self.plan.steps[usize::from(rank)][usize::from(at)];
         let mut violated = Violated::default();
-        if step.is_wrong || step.lacks_lock || self.breaks_promise(state, step) {
+        if step.is_wrong
+            || step.lacks_lock
+            || self.breaks_promise(state, step)
+            || self.is_contended(state, step)
+        {
             violated |= Violated::EPOCHS;
         }
         if step.misuses_buffer {
@@ -461,7 +469,25 @@ impl<'a, L: Library> Machine<'a, L> {
 
     /// Whether a call shows that a promise is not so: of its own, or of a fence that another rank has called.
     pub(crate) fn breaks_promise(&self, state: &State, step: &Step) -> bool {
-        step.breaks_promise || step.differs_from.iter().any(|(rank, at)| state.called(*rank, *at))
+        let is_called = |(rank, at): &(u8, u8)| state.called(*rank, *at);
+        step.breaks_promise || step.differs_from.iter().any(is_called) || !step.expects.iter().all(is_called)
+    }
+
+    /// Whether a call asks for a lock that another rank has or wants, and one of the two says that this does not happen
+    /// (MPI-4.1, 12.5.5: "no other process holds, or will attempt to acquire, a conflicting lock").
+    fn is_contended(&self, state: &State, step: &Step) -> bool {
+        let asked = step.opens.map_or(&[][..], |epoch| &self.plan.epochs[epoch].locks);
+        asked.iter().map(|lock| &self.plan.locks[*lock]).any(|this| {
+            self.plan.locks.iter().any(|other| {
+                let epoch = &self.plan.epochs[other.epoch];
+                (other.window, other.target) == (this.window, this.target)
+                    && other.origin != this.origin
+                    && (other.exclusive || this.exclusive)
+                    && (other.is_unchecked || this.is_unchecked)
+                    && state.called(epoch.rank, epoch.opened_at)
+                    && !L::has_given_back(self, state, other.epoch)
+            })
+        })
     }
 
     fn returns(&self, state: &State, rank: u8, at: u8, statement: &Statement) -> Level {

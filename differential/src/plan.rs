@@ -5,7 +5,8 @@
 //! `post` that names the origin, and the n-th fences of all ranks to each other. As no program branches, the match is known
 //! before anything runs.
 
-use crate::program::{Access, AccessKind, Call, Program, Statement, Synchronization, members};
+use crate::program::{Access, AccessKind, Call, Program, Promises, Statement, Synchronization, members};
+use crate::reader;
 
 /// An epoch, by its index in [`Plan::epochs`].
 pub(crate) type EpochId = usize;
@@ -84,6 +85,8 @@ pub(crate) struct LockRequest {
     pub(crate) target: u8,
     pub(crate) window: u8,
     pub(crate) exclusive: bool,
+    /// It says `nocheck`.
+    pub(crate) is_unchecked: bool,
     pub(crate) accesses: Vec<AccessId>,
 }
 
@@ -116,8 +119,10 @@ pub(crate) struct Step {
     pub(crate) overlaps: bool,
     /// An access has a request of its own, and no lock.
     pub(crate) lacks_lock: bool,
-    /// What a fence promises of accesses is not so.
+    /// What is asserted is not so, in every execution.
     pub(crate) breaks_promise: bool,
+    /// Of a `start` with `nocheck`: the posts that have to be over.
+    pub(crate) expects: Vec<(u8, u8)>,
     /// Of a fence: the same fences of other ranks that do not promise the same.
     pub(crate) differs_from: Vec<(u8, u8)>,
 }
@@ -127,51 +132,6 @@ pub(crate) struct Step {
 pub(crate) struct End {
     pub(crate) leaks: bool,
     pub(crate) leaves_open: bool,
-}
-
-/// What is open in a window while the statements of a rank are read.
-#[derive(Clone, Debug, Default)]
-struct Opened {
-    access: Option<EpochId>,
-    exposure: Option<EpochId>,
-    fence: Option<EpochId>,
-    lock_all: Option<EpochId>,
-    locks: Vec<(u8, EpochId)>,
-    fences: usize,
-    /// The last fence has said `nosucceed`.
-    no_succeed: bool,
-    /// Another epoch was opened since the last fence.
-    encloses: bool,
-    /// Something was accessed in such an epoch.
-    accessed_inside: bool,
-}
-
-impl Opened {
-    fn any_lock(&self) -> Option<EpochId> {
-        self.locks.first().map(|(_, epoch)| *epoch)
-    }
-
-    fn lock_of(&self, target: u8) -> Option<EpochId> {
-        self.locks.iter().find(|(of, _)| *of == target).map(|(_, epoch)| *epoch)
-    }
-}
-
-/// An access whose local buffer the library has, and the requests that free it.
-struct Held {
-    access: AccessId,
-    buffer: u8,
-    written: bool,
-    freed_by: Vec<u8>,
-}
-
-/// One rank while its statements are read.
-struct Reader<'a> {
-    plan: &'a mut Plan,
-    rank: u8,
-    opened: Vec<Opened>,
-    held: Vec<Held>,
-    open_requests: Vec<u8>,
-    barriers: usize,
 }
 
 impl Plan {
@@ -187,19 +147,13 @@ impl Plan {
             groups_differ: false,
         };
         for rank in 0..program.ranks.len() as u8 {
-            let mut reader = Reader {
-                plan: &mut plan,
-                rank,
-                opened: vec![Opened::default(); program.windows.len()],
-                held: Vec::new(),
-                open_requests: Vec::new(),
-                barriers: 0,
-            };
-            reader.read();
+            reader::read(&mut plan, rank);
         }
         plan.match_messages();
         plan.match_epochs();
         plan.compare_promises();
+        plan.compare_groups();
+        plan.find_puts();
         plan.groups_differ = plan.groups_differ();
         plan
     }
@@ -263,11 +217,7 @@ impl Plan {
     /// MPI-4.1 12.5.5: `noprecede` and `nosucceed` are said by all ranks, or by none.
     fn compare_promises(&mut self) {
         let fences = self.epochs.iter().filter(|epoch| epoch.kind == EpochKind::Fence);
-        let said = |epoch: &Epoch| &self.program.ranks[usize::from(epoch.rank)][usize::from(epoch.opened_at)];
-        let promises = |epoch: &Epoch| match said(epoch) {
-            Statement::Synchronize(_, Synchronization { call, .. }) => Some(*call),
-            _ => None,
-        };
+        let promises = |epoch: &Epoch| self.opening(epoch).map(|opening| opening.call);
         let place = |epoch: &Epoch| (epoch.rank, epoch.opened_at);
         let differs = |epoch: &Epoch| -> Vec<(u8, u8)> {
             let others = epoch.partners.iter().flatten().map(|other| &self.epochs[*other]);
@@ -276,6 +226,45 @@ impl Plan {
         let all: Vec<_> = fences.map(|epoch| (place(epoch), differs(epoch))).collect();
         for ((rank, at), others) in all {
             self.steps[usize::from(rank)][usize::from(at)].differs_from = others;
+        }
+    }
+
+    fn opening(&self, epoch: &Epoch) -> Option<Synchronization> {
+        match self.program.ranks[usize::from(epoch.rank)][usize::from(epoch.opened_at)] {
+            Statement::Synchronize(_, synchronization) => Some(synchronization),
+            _ => None,
+        }
+    }
+
+    fn promises(&self, epoch: &Epoch) -> Promises {
+        self.opening(epoch).map_or(Promises::default(), |opening| opening.promises)
+    }
+
+    /// MPI-4.1 12.5.5, `nocheck`: "can be specified in a start call if, and only if, it is specified in each matching post
+    /// call", and these "have already completed" when the `start` is called.
+    fn compare_groups(&mut self) {
+        for epoch in self.epochs.clone().iter().filter(|epoch| epoch.kind == EpochKind::Access) {
+            let is_said = self.promises(epoch).no_check;
+            for exposure in epoch.partners.iter().flatten() {
+                let exposure = self.epochs[*exposure].clone();
+                let differs = self.promises(&exposure).no_check != is_said;
+                let step = &mut self.steps[usize::from(epoch.rank)][usize::from(epoch.opened_at)];
+                step.breaks_promise |= differs;
+                if is_said {
+                    step.expects.push((exposure.rank, exposure.opened_at));
+                }
+            }
+        }
+    }
+
+    /// MPI-4.1 12.5.5, `noput`: "the local window will not be updated by put or accumulate calls" in the epoch.
+    fn find_puts(&mut self) {
+        for transfer in self.accesses.clone() {
+            let exposure = self.epochs[transfer.epoch].partners[usize::from(transfer.access.target)];
+            let is_said = exposure.is_some_and(|exposure| self.promises(&self.epochs[exposure]).no_put);
+            if is_said && transfer.access.kind.writes() {
+                self.steps[usize::from(transfer.origin)][usize::from(transfer.at)].breaks_promise = true;
+            }
         }
     }
 
@@ -312,284 +301,6 @@ impl Plan {
                 .clone()
                 .any(|window| count(origin, window, target, true) != count(target, window, origin, false))
         })
-    }
-}
-
-impl Reader<'_> {
-    fn read(&mut self) {
-        let statements = self.plan.program.ranks[usize::from(self.rank)].clone();
-        for (at, statement) in (0..).zip(&statements) {
-            self.statement(at, statement);
-            if self.step(at).is_wrong {
-                return;
-            }
-            if statement.starts_request() && !self.is_complete_from_the_beginning(at, statement) {
-                self.open_requests.push(at);
-            }
-        }
-        let leaves_open = self.opened.iter().any(|opened| {
-            let is_used = |epoch: EpochId| !self.plan.epochs[epoch].accesses.is_empty();
-            opened.access.is_some()
-                || opened.exposure.is_some()
-                || opened.lock_all.is_some()
-                || !opened.locks.is_empty()
-                || opened.fence.is_some_and(is_used)
-        });
-        self.plan.ends[usize::from(self.rank)] = End { leaks: !self.open_requests.is_empty(), leaves_open };
-    }
-
-    fn step(&mut self, at: u8) -> &mut Step {
-        &mut self.plan.steps[usize::from(self.rank)][usize::from(at)]
-    }
-
-    /// language.md, Windows: the request of a call that opens an epoch, and of a fence that ends none.
-    fn is_complete_from_the_beginning(&mut self, at: u8, statement: &Statement) -> bool {
-        let Statement::Synchronize(_, Synchronization { call, .. }) = statement else { return false };
-        match call {
-            Call::Start(_) | Call::Post(_) | Call::Lock { .. } | Call::LockAll => true,
-            Call::Fence { .. } => self.step(at).closes.is_none(),
-            _ => false,
-        }
-    }
-
-    fn statement(&mut self, at: u8, statement: &Statement) {
-        match statement {
-            Statement::Access(window, access) => self.access(at, *window, *access),
-            Statement::Buffer { buffer, writes } => {
-                let is_used =
-                    self.held.iter().any(|held| held.buffer == *buffer && (held.written || *writes));
-                self.step(at).misuses_buffer = is_used;
-            }
-            Statement::Synchronize(window, synchronization) => {
-                self.synchronize(at, *window, *synchronization)
-            }
-            Statement::Barrier => {
-                self.step(at).barrier = self.barriers;
-                self.barriers += 1;
-            }
-            Statement::Wait(requests) => self.wait(at, requests.clone()),
-            Statement::WaitAll => self.wait(at, self.open_requests.clone()),
-            Statement::Own { .. } | Statement::Send { .. } | Statement::Receive { .. } => {}
-        }
-    }
-
-    fn wait(&mut self, at: u8, requests: Vec<u8>) {
-        self.open_requests.retain(|request| !requests.contains(request));
-        self.held.retain(|held| !held.freed_by.iter().any(|request| requests.contains(request)));
-        for request in &requests {
-            let step = self.step(*request);
-            step.waited_at = step.waited_at.or(Some(at));
-        }
-        self.step(at).requests = requests;
-    }
-
-    fn access(&mut self, at: u8, window: u8, access: Access) {
-        let opened = &self.opened[usize::from(window)];
-        let target = access.target;
-        let locked = opened.lock_of(target).or(opened.lock_all);
-        let found = locked.or(opened.access).or(opened.any_lock()).or(opened.fence);
-        let admits = |epoch: &EpochId| {
-            let epoch = &self.plan.epochs[*epoch];
-            epoch.peers >> target & 1 == 1 && !(epoch.kind == EpochKind::Fence && opened.encloses)
-        };
-        if let Some(buffer) = access.buffer {
-            let writes = access.kind.fetches();
-            let is_used = self.held.iter().any(|held| held.buffer == buffer && (held.written || writes));
-            self.plan.steps[usize::from(self.rank)][usize::from(at)].misuses_buffer = is_used;
-        }
-        let Some(epoch) = found.filter(admits) else {
-            self.step(at).is_wrong = true;
-            return;
-        };
-        let locks = &self.plan.epochs[epoch].locks;
-        let lock = locks.iter().copied().find(|lock| self.plan.locks[*lock].target == target);
-        if self.plan.epochs[epoch].kind != EpochKind::Fence {
-            self.opened[usize::from(window)].accessed_inside = true;
-        }
-        let in_fence = self.plan.epochs[epoch].kind == EpochKind::Fence;
-        let was_ruled_out = in_fence && self.opened[usize::from(window)].no_succeed;
-        let id = self.plan.accesses.len();
-        self.plan.accesses.push(Transfer { origin: self.rank, at, window, access, epoch });
-        self.plan.epochs[epoch].accesses.push(id);
-        if let Some(lock) = lock {
-            self.plan.locks[lock].accesses.push(id);
-        }
-        if let Some(buffer) = access.buffer {
-            let freed_by = if access.with_request { vec![at] } else { Vec::new() };
-            self.held.push(Held { access: id, buffer, written: access.kind.fetches(), freed_by });
-        }
-        let step = self.step(at);
-        step.access = Some(id);
-        step.breaks_promise = was_ruled_out;
-        step.lacks_lock = access.with_request && lock.is_none();
-    }
-
-    fn synchronize(&mut self, at: u8, window: u8, Synchronization { call, later }: Synchronization) {
-        let me = self.rank;
-        let opened = &self.opened[usize::from(window)];
-        let is_used = |epoch: EpochId| !self.plan.epochs[epoch].accesses.is_empty();
-        let fence_used = opened.fence.filter(|fence| is_used(*fence));
-        // MPI-4.1 12.5: access epochs of a window are disjoint, and so are exposure epochs; locks of several targets may be
-        // held together. 12.5.3: a window is not locked and exposed at once.
-        let in_the_way = match call {
-            Call::Fence { .. } => opened.access.or(opened.exposure).or(opened.lock_all).or(opened.any_lock()),
-            Call::Start(_) => opened.access.or(opened.lock_all).or(opened.any_lock()).or(fence_used),
-            Call::Post(_) => opened.exposure.or(opened.lock_all).or(opened.lock_of(me)).or(fence_used),
-            Call::Lock { target, .. } => opened
-                .access
-                .or(opened.lock_all)
-                .or(opened.lock_of(target))
-                .or(fence_used)
-                .or(opened.exposure.filter(|_| target == me)),
-            Call::LockAll => {
-                opened.access.or(opened.exposure).or(opened.lock_all).or(opened.any_lock()).or(fence_used)
-            }
-            _ => None,
-        };
-        if in_the_way.is_some() {
-            self.step(at).is_wrong = true;
-            return;
-        }
-        match call {
-            Call::Fence { no_precede, no_succeed } => self.fence(at, window, later, no_precede, no_succeed),
-            Call::Start(group) => {
-                let epoch = self.open(at, window, EpochKind::Access, group, false);
-                self.opened[usize::from(window)].access = Some(epoch);
-            }
-            Call::Post(group) => {
-                let epoch = self.open(at, window, EpochKind::Exposure, group, false);
-                self.opened[usize::from(window)].exposure = Some(epoch);
-            }
-            Call::Lock { target, exclusive } => {
-                let epoch = self.open(at, window, EpochKind::Lock, 1 << target, exclusive);
-                self.opened[usize::from(window)].locks.push((target, epoch));
-            }
-            Call::LockAll => {
-                let all = self.all();
-                let epoch = self.open(at, window, EpochKind::LockAll, all, false);
-                self.opened[usize::from(window)].lock_all = Some(epoch);
-            }
-            Call::Complete => {
-                let epoch = self.opened[usize::from(window)].access.take();
-                self.close(at, epoch, later);
-            }
-            Call::WaitEpoch => {
-                let epoch = self.opened[usize::from(window)].exposure.take();
-                self.close(at, epoch, later);
-            }
-            Call::Unlock(target) => {
-                let opened = &mut self.opened[usize::from(window)];
-                let epoch = opened.lock_of(target);
-                opened.locks.retain(|(of, _)| *of != target);
-                self.close(at, epoch, later);
-            }
-            Call::UnlockAll => {
-                let epoch = self.opened[usize::from(window)].lock_all.take();
-                self.close(at, epoch, later);
-            }
-            Call::Flush { target, .. } => self.flush(at, window, target, later),
-        }
-    }
-
-    fn all(&self) -> u8 {
-        ((1_u16 << self.plan.ranks()) - 1) as u8
-    }
-
-    fn open(&mut self, at: u8, window: u8, kind: EpochKind, peers: u8, exclusive: bool) -> EpochId {
-        let (id, rank) = (self.plan.epochs.len(), self.rank);
-        let opened = &mut self.opened[usize::from(window)];
-        let inside = opened.fence.filter(|_| kind != EpochKind::Fence);
-        opened.encloses |= kind != EpochKind::Fence;
-        let fence = opened.fences;
-        let targets = members(peers).filter(|_| matches!(kind, EpochKind::Lock | EpochKind::LockAll));
-        let first = self.plan.locks.len();
-        self.plan.locks.extend(targets.map(|target| LockRequest {
-            epoch: id,
-            origin: rank,
-            target,
-            window,
-            exclusive,
-            accesses: Vec::new(),
-        }));
-        self.plan.epochs.push(Epoch {
-            rank,
-            window,
-            kind,
-            peers,
-            fence,
-            opened_at: at,
-            closed_at: None,
-            closed_later: false,
-            accesses: Vec::new(),
-            locks: (first..self.plan.locks.len()).collect(),
-            partners: [None; 8],
-            inside,
-            is_exposed: false,
-        });
-        self.step(at).opens = Some(id);
-        id
-    }
-
-    fn close(&mut self, at: u8, epoch: Option<EpochId>, later: bool) {
-        let Some(id) = epoch else {
-            self.step(at).is_wrong = true;
-            return;
-        };
-        self.plan.epochs[id].closed_at = Some(at);
-        self.plan.epochs[id].closed_later = later;
-        self.step(at).closes = Some(id);
-        let covered = self.plan.epochs[id].accesses.clone();
-        self.free(at, &covered, later);
-    }
-
-    /// The local buffers of accesses are the program's again: now, or when a request is complete.
-    fn free(&mut self, at: u8, covered: &[AccessId], later: bool) {
-        if later {
-            let held = self.held.iter_mut().filter(|held| covered.contains(&held.access));
-            held.for_each(|held| held.freed_by.push(at));
-        } else {
-            self.held.retain(|held| !covered.contains(&held.access));
-        }
-    }
-
-    fn fence(&mut self, at: u8, window: u8, later: bool, no_precede: bool, no_succeed: bool) {
-        let opened = &mut self.opened[usize::from(window)];
-        let (before, number) = (opened.fence.take(), opened.fences);
-        let ends_none = before.is_none() || no_precede || opened.no_succeed;
-        let overlaps = opened.accessed_inside && !ends_none;
-        (opened.no_succeed, opened.encloses, opened.accessed_inside) = (no_succeed, false, false);
-        if before.is_some() {
-            self.close(at, before, later);
-        }
-        let all = self.all();
-        let epoch = self.open(at, window, EpochKind::Fence, all, false);
-        let opened = &mut self.opened[usize::from(window)];
-        opened.fence = Some(epoch);
-        opened.fences += 1;
-        let was_used = before.is_some_and(|before| !self.plan.epochs[before].accesses.is_empty());
-        let step = self.step(at);
-        (step.fence, step.ends_none, step.overlaps) = (number, ends_none, overlaps);
-        step.breaks_promise = no_precede && was_used;
-    }
-
-    fn flush(&mut self, at: u8, window: u8, target: Option<u8>, later: bool) {
-        let opened = &self.opened[usize::from(window)];
-        let locked: Vec<EpochId> = match target {
-            Some(target) => opened.lock_of(target).or(opened.lock_all).into_iter().collect(),
-            None => opened.locks.iter().map(|(_, epoch)| *epoch).chain(opened.lock_all).collect(),
-        };
-        if locked.is_empty() {
-            self.step(at).is_wrong = true;
-            return;
-        }
-        let locks = locked.iter().flat_map(|epoch| self.plan.epochs[*epoch].locks.clone());
-        let is_meant = |lock: &LockId| target.is_none_or(|target| self.plan.locks[*lock].target == target);
-        let flushes: Vec<LockId> = locks.filter(is_meant).collect();
-        let covers: Vec<AccessId> =
-            flushes.iter().flat_map(|lock| self.plan.locks[*lock].accesses.clone()).collect();
-        self.free(at, &covers, later);
-        let step = self.step(at);
-        (step.covers, step.flushes) = (covers, flushes);
     }
 }
 

@@ -157,6 +157,19 @@ pub struct Synchronization {
     pub call: Call,
     /// Whether the call returns at once, with a request.
     pub later: bool,
+    /// What it asserts, besides what all ranks say of a fence.
+    pub promises: Promises,
+}
+
+/// Assertions (MPI-4.1, 12.5.5) that each rank makes for itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Promises {
+    /// `nocheck`, of `start`, `post`, `lock` and `lock_all`.
+    pub no_check: bool,
+    /// `nostore`, of `post` and `fence`.
+    pub no_store: bool,
+    /// `noput`, of `post` and `fence`.
+    pub no_put: bool,
 }
 
 /// Calls that synchronize a window. Groups are sets of ranks, a bit for each.
@@ -368,33 +381,42 @@ fn access_words(window: char, access: &Access) -> String {
     }
 }
 
-fn synchronization_words(window: char, Synchronization { call, later }: Synchronization) -> String {
-    let i = if later { "i" } else { "" };
+fn synchronization_words(window: char, synchronization: Synchronization) -> String {
+    let Synchronization { call, later, promises } = synchronization;
+    let (no_precede, no_succeed) = match call {
+        Call::Fence { no_precede, no_succeed } => (no_precede, no_succeed),
+        _ => (false, false),
+    };
+    let all = [
+        (promises.no_check, " nocheck"),
+        (promises.no_store, " nostore"),
+        (promises.no_put, " noput"),
+        (no_precede, " noprecede"),
+        (no_succeed, " nosucceed"),
+    ];
+    let said: String = all.into_iter().filter(|(is_said, _)| *is_said).map(|(_, word)| word).collect();
+    let asserts = if said.is_empty() { String::new() } else { format!(" assert{said}") };
+    format!("{}{}{asserts}", if later { "i" } else { "" }, call_words(window, call))
+}
+
+fn call_words(window: char, call: Call) -> String {
     match call {
-        Call::Fence { no_precede, no_succeed } => {
-            let said = match (no_precede, no_succeed) {
-                (false, false) => "",
-                (true, false) => " assert noprecede",
-                (false, true) => " assert nosucceed",
-                (true, true) => " assert noprecede nosucceed",
-            };
-            format!("{i}fence {window}{said}")
-        }
-        Call::Start(targets) => format!("{i}start {window} to {}", group(targets)),
-        Call::Complete => format!("{i}complete {window}"),
-        Call::Post(origins) => format!("{i}post {window} from {}", group(origins)),
-        Call::WaitEpoch => format!("{i}wait_epoch {window}"),
+        Call::Fence { .. } => format!("fence {window}"),
+        Call::Start(targets) => format!("start {window} to {}", group(targets)),
+        Call::Complete => format!("complete {window}"),
+        Call::Post(origins) => format!("post {window} from {}", group(origins)),
+        Call::WaitEpoch => format!("wait_epoch {window}"),
         Call::Lock { target, exclusive } => {
-            format!("{i}lock {window} at {target} {}", if exclusive { "exclusive" } else { "shared" })
+            format!("lock {window} at {target} {}", if exclusive { "exclusive" } else { "shared" })
         }
-        Call::Unlock(target) => format!("{i}unlock {window} at {target}"),
-        Call::LockAll => format!("{i}lock_all {window}"),
-        Call::UnlockAll => format!("{i}unlock_all {window}"),
+        Call::Unlock(target) => format!("unlock {window} at {target}"),
+        Call::LockAll => format!("lock_all {window}"),
+        Call::UnlockAll => format!("unlock_all {window}"),
         Call::Flush { target, local } => {
             let local = if local { "_local" } else { "" };
             match target {
-                Some(target) => format!("{i}flush{local} {window} at {target}"),
-                None => format!("{i}flush{local}_all {window}"),
+                Some(target) => format!("flush{local} {window} at {target}"),
+                None => format!("flush{local}_all {window}"),
             }
         }
     }

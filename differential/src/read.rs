@@ -1,7 +1,8 @@
 //! Programs of scenario files, as far as the oracle knows their statements.
 
 use crate::program::{
-    Access, AccessKind, Call, Cells, Combine, Flag, Program, Statement, Synchronization, WindowSettings,
+    Access, AccessKind, Call, Cells, Combine, Flag, Program, Promises, Statement, Synchronization,
+    WindowSettings,
 };
 use carrousel_scenario::{self as scenario, Assertion, Op, OptionValue, Scenario, Source, TagSelector};
 
@@ -52,7 +53,13 @@ fn statements(program: &scenario::Program) -> Result<Vec<Statement>, String> {
 
 fn statement(op: &Op, is_bound: bool, bound: &[Option<u8>]) -> Option<Statement> {
     let synchronize = |window: scenario::WindowId, call, blocking: bool| {
-        Some(Statement::Synchronize(window.0 as u8, Synchronization { call, later: !blocking }))
+        let has = |assertion| op.assertions().has(assertion);
+        let promises = Promises {
+            no_check: has(Assertion::NoCheck),
+            no_store: has(Assertion::NoStore),
+            no_put: has(Assertion::NoPut),
+        };
+        Some(Statement::Synchronize(window.0 as u8, Synchronization { call, later: !blocking, promises }))
     };
     let access = |window: scenario::WindowId,
                   kind,
@@ -114,11 +121,8 @@ fn statement(op: &Op, is_bound: bool, bound: &[Option<u8>]) -> Option<Statement>
         Op::Fence { window, assertions, blocking } => {
             let (no_precede, no_succeed) =
                 (assertions.has(Assertion::NoPrecede), assertions.has(Assertion::NoSucceed));
-            let others =
-                assertions.iter().any(|it| !matches!(it, Assertion::NoPrecede | Assertion::NoSucceed));
-            if others { None } else { synchronize(window, Call::Fence { no_precede, no_succeed }, blocking) }
+            synchronize(window, Call::Fence { no_precede, no_succeed }, blocking)
         }
-        _ if !op.assertions().is_empty() => None,
         Op::Start { window, ref group, blocking, .. } => {
             synchronize(window, Call::Start(set(group)), blocking)
         }

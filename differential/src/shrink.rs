@@ -1,6 +1,6 @@
 //! The smallest program that still has a property: statements are taken away as long as it stays.
 
-use crate::program::{Call, Program, Statement};
+use crate::program::{Call, Program, Promises, Statement};
 
 /// Makes a program smaller while `holds` does.
 pub fn shrink(program: &Program, holds: &dyn Fn(&Program) -> bool) -> Program {
@@ -82,6 +82,9 @@ fn candidates(program: &Program) -> Vec<Program> {
                 add(without);
             }
         }
+        let mut without = program.clone();
+        (without.windows[window].unordered, without.windows[window].same_op) = (false, false);
+        add(without);
     }
     all
 }
@@ -92,6 +95,9 @@ fn simplify(statement: &mut Statement) {
         Statement::Access(_, access) if access.buffer.is_some() => access.buffer = None,
         Statement::Access(_, access) if access.with_request => access.with_request = false,
         Statement::Access(_, access) if access.cells.count > 1 => access.cells.count = 1,
+        Statement::Synchronize(_, synchronization) if synchronization.promises != Promises::default() => {
+            synchronization.promises = Promises::default();
+        }
         Statement::Synchronize(_, synchronization) => synchronization.later = false,
         Statement::Send { synchronous, .. } => *synchronous = false,
         _ => {}

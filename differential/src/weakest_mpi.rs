@@ -94,18 +94,7 @@ impl Library for WeakestMpi {
             (is_it && (other.closed_later || is_fence)).then_some((other, at))
         });
         let levels = earlier.map(|(other, at)| {
-            let step = &machine.plan.steps[usize::from(other.rank)][usize::from(at)];
-            let returned_at = if other.closed_later { step.waited_at } else { Some(at) };
-            // Another epoch that it holds back has begun: so it is complete.
-            let is_behind = |id: EpochId, later: &Epoch| {
-                (later.rank, later.window) == (other.rank, other.window)
-                    && id != epoch
-                    && later.opened_at >= at
-                    && !passes(machine, other, later)
-                    && state.epoch(machine.layout, id) == EpochPhase::Active
-            };
-            let is_past = machine.plan.epochs.iter().enumerate().any(|(id, later)| is_behind(id, later));
-            if is_past || returned_at.is_some_and(|at| state.returned(other.rank, at)) {
+            if is_past(machine, state, other) {
                 return Level::Must;
             }
             Self::completes(machine, state, other.rank, at).or_may_if(passes(machine, other, candidate))
@@ -116,6 +105,11 @@ impl Library for WeakestMpi {
     /// Whether an epoch is over is asked where it matters.
     fn is_complete(_: &Machine<'_, Self>, _: &State, _: EpochId) -> bool {
         false
+    }
+
+    /// 12.5.3: locks are held until `unlock` returns.
+    fn has_given_back(machine: &Machine<'_, Self>, state: &State, epoch: EpochId) -> bool {
+        is_past(machine, state, &machine.plan.epochs[epoch])
     }
 
     /// 12.7.2: accumulates of one origin to one place are ordered. 12.2.1: those of several origins are atomic if they use one
@@ -296,6 +290,21 @@ fn fence(machine: &Machine<'_, WeakestMpi>, state: &State, rank: u8, at: u8) -> 
         }) && all_back(machine, state, &ended.accesses)
     });
     Level::must_if(all && is_over).or_may_if(step.ends_none)
+}
+
+/// Whether an epoch is surely complete: its close has returned, or another epoch that it holds back has begun.
+fn is_past(machine: &Machine<'_, WeakestMpi>, state: &State, epoch: &Epoch) -> bool {
+    let Some(at) = epoch.closed_at else { return false };
+    let step = &machine.plan.steps[usize::from(epoch.rank)][usize::from(at)];
+    let returned_at = if epoch.closed_later { step.waited_at } else { Some(at) };
+    let is_behind = |(id, later): (EpochId, &Epoch)| {
+        (later.rank, later.window) == (epoch.rank, epoch.window)
+            && later.opened_at >= at
+            && !passes(machine, epoch, later)
+            && state.epoch(machine.layout, id) == EpochPhase::Active
+    };
+    returned_at.is_some_and(|at| state.returned(epoch.rank, at))
+        || machine.plan.epochs.iter().enumerate().any(is_behind)
 }
 
 /// Whether an epoch may begin before an earlier one is complete.

@@ -12,8 +12,16 @@ use std::collections::BTreeMap;
 /// By step: what the library says of calls that it refuses.
 pub(crate) type Refused = BTreeMap<u16, EpochUsageError>;
 
+/// By rank: the calls that its epochs do not admit.
+pub(crate) fn all_refused(job: &Job) -> Vec<Refused> {
+    if job.windows.is_empty() {
+        return Vec::new();
+    }
+    (0..).zip(&job.ranks).map(|(rank, program)| refused(job, rank, program)).collect()
+}
+
 /// The calls of a rank that its epochs do not admit.
-pub(crate) fn refused(job: &Job, rank: u16, program: &Program) -> Refused {
+fn refused(job: &Job, rank: u16, program: &Program) -> Refused {
     let ranks = job.ranks.len() as u32;
     let window = |_| Window::new(RankId(u32::from(rank)), ranks, WindowSetup::default());
     let mut windows: Vec<Window<AllEpochRules>> = job.windows.iter().map(window).collect();

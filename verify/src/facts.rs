@@ -1,5 +1,6 @@
 //! Facts about a job that hold in every execution: which ends of which flows a rank may still use.
 
+use crate::admission::all_refused;
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
 use crate::settings::Settings;
 use crate::weakest::WindowPlan;
@@ -129,9 +130,12 @@ impl Facts {
         let empty_to_any = empty_to.remove(&None).unwrap_or_default();
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
-        let (windows, release) = (WindowFacts::new(job, settings.portable), P::release());
-        let plan =
-            if settings.portable { WindowPlan::new(job, settings.without) } else { WindowPlan::default() };
+        let refused = all_refused(job);
+        let plan = match settings.portable {
+            true => WindowPlan::new(job, &refused, settings.without),
+            false => WindowPlan::default(),
+        };
+        let (windows, release) = (WindowFacts::new(job, settings.portable, refused), P::release());
         let steps_are_local = plan.is_empty() && job.ranks.iter().all(|program| program.later.is_empty());
         Self {
             ranks,

@@ -41,8 +41,10 @@ pub enum ChannelKind {
     Read(u32),
     /// Data and packets of the peer in this window, in the order in which it has posted them.
     Lane(u16),
-    /// What this rank reads from the peer in this window, plain or atomically.
+    /// What the atomics of this rank fetch from the peer in this window.
     Fetch(u16),
+    /// What this rank reads from the peer in this window without atomics.
+    Get(u16),
     /// Completions of this rank's transfers to the peer in this window.
     Moved(u16),
     /// Grant words of this window that the peer writes.
@@ -53,7 +55,7 @@ impl Channel {
     /// The rank that has begun the transfers of a window in it: what is fetched comes out where it began.
     pub fn origin(&self) -> u16 {
         match self.kind {
-            ChannelKind::Fetch(_) => self.at,
+            ChannelKind::Get(_) | ChannelKind::Fetch(_) => self.at,
             _ => self.peer,
         }
     }
@@ -64,7 +66,7 @@ impl Channel {
     pub(crate) fn memory(&self) -> Option<(u16, u16)> {
         match self.kind {
             ChannelKind::Lane(window) => Some((window, self.at)),
-            ChannelKind::Fetch(window) => Some((window, self.peer)),
+            ChannelKind::Get(window) | ChannelKind::Fetch(window) => Some((window, self.peer)),
             _ => None,
         }
     }
@@ -225,13 +227,8 @@ impl Network {
     pub fn is_free(&self, channel: Channel, item: &InFlight) -> bool {
         match (item, channel.kind) {
             (InFlight::OfEpoch { fenced: true, .. }, ChannelKind::Lane(window)) => {
-                let fetches = Channel {
-                    at: channel.peer,
-                    peer: channel.at,
-                    kind: ChannelKind::Fetch(window),
-                    ..channel
-                };
-                !self.has(fetches)
+                let back = |kind| Channel { at: channel.peer, peer: channel.at, kind, ..channel };
+                !self.has(back(ChannelKind::Get(window))) && !self.has(back(ChannelKind::Fetch(window)))
             }
             _ => true,
         }

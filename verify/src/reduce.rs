@@ -280,9 +280,11 @@ impl<P: Protocol> View<'_, P> {
             ChannelKind::Back | ChannelKind::Written => Node::SendEnd(at, peer),
             ChannelKind::Forward | ChannelKind::Read(_) => self.receive_end(at, peer),
             // In jobs with windows no larger set is looked for.
-            ChannelKind::Lane(_) | ChannelKind::Fetch(_) | ChannelKind::Moved(_) | ChannelKind::Grants(_) => {
-                Node::Step(at)
-            }
+            ChannelKind::Lane(_)
+            | ChannelKind::Get(_)
+            | ChannelKind::Fetch(_)
+            | ChannelKind::Moved(_)
+            | ChannelKind::Grants(_) => Node::Step(at),
         }
     }
 
@@ -437,6 +439,7 @@ impl<P: Protocol> View<'_, P> {
             }
             ChannelKind::Back | ChannelKind::Written => !self.facts.is_ordered(at, peer),
             ChannelKind::Lane(window)
+            | ChannelKind::Get(window)
             | ChannelKind::Fetch(window)
             | ChannelKind::Moved(window)
             | ChannelKind::Grants(window) => !self.conflicts_in_window(window, channel, item),

@@ -2,14 +2,14 @@
 //! matters.
 
 use crate::access_order::{AccessOrder, Made, Touch};
-use crate::admission::{Refused, refused};
+use crate::admission::Refused;
 use crate::assertions::AssertionFacts;
 use crate::brief_locks::brief_locks;
 use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Access, Act, Job};
 use crate::state::State;
 use crate::violation::ViolationKind;
-use carrousel_rank::epoch::{Call, Mode, Packet};
+use carrousel_rank::epoch::{Call, EpochUsageError, Mode, Packet};
 use carrousel_rank::{Protocol, WindowIndex};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -73,13 +73,11 @@ pub(crate) struct WindowFacts {
 
 impl WindowFacts {
     /// The facts about a job.
-    pub(crate) fn new(job: &Job, portable: bool) -> Self {
+    pub(crate) fn new(job: &Job, portable: bool, refused: Vec<Refused>) -> Self {
         if job.windows.is_empty() {
             return Self::default();
         }
         let ranks = job.ranks.len();
-        let refused: Vec<Refused> =
-            (0..).zip(&job.ranks).map(|(rank, program)| refused(job, rank, program)).collect();
         let mut facts = Self {
             are_used: true,
             assertions: AssertionFacts::new(job, &refused),
@@ -165,7 +163,12 @@ impl WindowFacts {
 
     /// Whether a step of a rank ends the execution, because its epochs do not admit it.
     pub(crate) fn is_refused(&self, rank: u16, step: u16) -> bool {
-        self.refused.get(usize::from(rank)).is_some_and(|refused| refused.contains_key(&step))
+        self.refusal(rank, step).is_some()
+    }
+
+    /// What the library says of a step of a rank, if its epochs do not admit it.
+    pub(crate) fn refusal(&self, rank: u16, step: u16) -> Option<EpochUsageError> {
+        self.refused.get(usize::from(rank))?.get(&step).copied()
     }
 
     /// Whether a window is locked, and exposed.

@@ -16,7 +16,7 @@ use crate::program::{Access, Ordinal};
 use crate::state::{Open, Proc, State};
 use crate::violation::{Violation, ViolationKind};
 use carrousel_program::OwnAccess;
-use carrousel_program::epoch::{Call, Event, OperationId, Order, Report};
+use carrousel_program::epoch::{Call, Event, OperationId, Order, Report, TransferKind};
 use carrousel_rank::{Called, Context, Protocol, RankId, UsageError, WindowIndex, WindowWork};
 use carrousel_scenario::Check;
 
@@ -108,9 +108,11 @@ impl<P: Protocol> StepContext<'_, P> {
                     !(is_staged && transfer.kind.reads()),
                     "no statement fetches more than one element"
                 );
-                let channel = match transfer.kind.reads() {
-                    true => channel(me, target, ChannelKind::Fetch(window)),
-                    false => channel(target, me, ChannelKind::Lane(window)),
+                // What is read and what atomics fetch is not in order (the contract of transports).
+                let channel = match transfer.kind {
+                    TransferKind::Get => channel(me, target, ChannelKind::Get(window)),
+                    kind if kind.reads() => channel(me, target, ChannelKind::Fetch(window)),
+                    _ => channel(target, me, ChannelKind::Lane(window)),
                 };
                 let item = (channel, InFlight::Transfer(moving));
                 if let Some((at, first)) = racing_with(self.model, self.state, &self.leaving, &item) {
@@ -152,9 +154,10 @@ impl<P: Protocol> StepContext<'_, P> {
                 }
                 (window, Event::Applied { origin: from })
             }
-            (InFlight::Transfer(Moving { operation, .. }), ChannelKind::Fetch(window)) => {
-                (window, Event::Complete(operation))
-            }
+            (
+                InFlight::Transfer(Moving { operation, .. }),
+                ChannelKind::Get(window) | ChannelKind::Fetch(window),
+            ) => (window, Event::Complete(operation)),
             (InFlight::Moved(operation), ChannelKind::Moved(window)) => (window, Event::Complete(operation)),
             (InFlight::OfEpoch { packet, .. }, ChannelKind::Lane(window)) => {
                 (window, Event::Packet { from, packet })

@@ -1,5 +1,6 @@
 //! Names of ranks, requests and statements in explanations: by the lines of the scenario, or short names without one.
 
+use crate::admission::all_refused;
 use crate::hashed::Hashed;
 use crate::later::fault;
 use crate::network::Message;
@@ -76,7 +77,7 @@ impl<'a> Names<'a> {
     /// What the text of the job says of its windows, under the weakest MPI.
     pub(super) fn plan(&self) -> &WindowPlan {
         self.plan.get_or_init(|| match self.is_portable() {
-            true => WindowPlan::new(self.job, None),
+            true => WindowPlan::new(self.job, &all_refused(self.job), None),
             false => WindowPlan::default(),
         })
     }

@@ -299,7 +299,7 @@ impl Narrator<'_> {
         let deed = match sent.item {
             InFlight::Completion(_) | InFlight::Moved(_) => return None,
             InFlight::Transfer(moving) => match sent.channel.kind {
-                ChannelKind::Fetch(_) => {
+                ChannelKind::Get(_) | ChannelKind::Fetch(_) => {
                     format!("fetches the data of its {}", self.names.access(step.at, moving.access))
                 }
                 _ => format!(

@@ -40,7 +40,9 @@ pub(super) fn operation(kind: ChannelKind) -> &'static str {
     match kind {
         ChannelKind::Written => "write",
         ChannelKind::Read(_) => "read",
-        ChannelKind::Lane(_) | ChannelKind::Fetch(_) | ChannelKind::Moved(_) => "transfer",
+        ChannelKind::Lane(_) | ChannelKind::Get(_) | ChannelKind::Fetch(_) | ChannelKind::Moved(_) => {
+            "transfer"
+        }
         ChannelKind::Grants(_) => "grant",
         ChannelKind::Forward | ChannelKind::Back => "packet",
     }

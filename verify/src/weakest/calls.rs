@@ -15,7 +15,7 @@ use carrousel_scenario::Check;
 impl<P: Protocol> StepContext<'_, P> {
     /// Whether the epochs of a window admit the call of this step; otherwise it is a violation.
     pub(crate) fn is_admitted(&mut self, proc: &Proc<P>) -> bool {
-        let refused = self.model.facts(self.state.job).plan.rank(self.me).refused.get(&proc.pc).copied();
+        let refused = self.model.facts(self.state.job).windows.refusal(self.me, proc.pc);
         if let Some(error) = refused {
             self.violates(Check::EpochUsage, ViolationKind::EpochUsage { at: self.me, error });
         }

@@ -7,7 +7,7 @@
 use super::held::LockStep;
 use super::names::EpochId;
 use super::orders::Order;
-use super::plan::{EpochPlan, Flushed, RequestPlan, WindowPlan};
+use super::plan::{AccessPlan, EpochPlan, Flushed, RequestPlan, WindowPlan};
 use crate::open_epochs::EpochForm;
 use crate::program::Ordinal;
 use crate::state::State;
@@ -28,11 +28,13 @@ struct Inquiry<'a, P: Protocol> {
     asked: Asked,
     /// The epochs of which it is asked whether they have begun.
     asking: SmallVec<[EpochId; 8]>,
+    /// The epochs of which it is asked whether they have surely begun.
+    proving: SmallVec<[EpochId; 8]>,
 }
 
 impl WindowPlan {
     fn inquire<'a, P: Protocol>(&'a self, state: &'a State<P>, asked: Asked) -> Inquiry<'a, P> {
-        Inquiry { state, plan: self, asked, asking: SmallVec::new() }
+        Inquiry { state, plan: self, asked, asking: SmallVec::new(), proving: SmallVec::new() }
     }
 
     /// Whether a request on a window may have ended.
@@ -217,28 +219,55 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
     }
 
     /// Whether an epoch is surely complete: the program has got its close back, or is in a later one that it holds back.
-    fn has_returned(&self, (rank, epoch): EpochId) -> bool {
-        let its = self.plan.epoch((rank, epoch));
+    fn has_returned(&mut self, (rank, epoch): EpochId) -> bool {
+        let plan = self.plan;
+        let its = plan.epoch((rank, epoch));
         let (Some(closed), Some(close)) = (its.closed, its.close) else { return false };
         self.has_called(rank, closed)
             && (self.is_back(rank, closed, close)
-                || self.plan.keeps(Order::ClosedEpochsComeFirst)
+                || plan.keeps(Order::ClosedEpochsComeFirst)
                     && its.later.iter().any(|later| self.is_in((rank, *later))))
     }
 
-    /// Whether an epoch has surely begun: it has a lock, or is complete.
-    fn is_in(&self, at: EpochId) -> bool {
-        let its = self.plan.epoch(at);
+    /// Whether an epoch has surely begun: it has a lock, has let somebody in, or is complete.
+    fn is_in(&mut self, at: EpochId) -> bool {
+        // What only follows from itself does not follow.
+        if self.proving.contains(&at) {
+            return false;
+        }
+        self.proving.push(at);
+        let is_in = self.shows_begin(at);
+        self.proving.pop();
+        is_in
+    }
+
+    fn shows_begin(&mut self, at: EpochId) -> bool {
+        let plan = self.plan;
+        let its = plan.epoch(at);
         let is_held = |host: u16| {
             self.state.weakest.is_held(its.window, at, host)
                 || self.state.weakest.is_freed(its.window, at, host)
         };
         its.own_lock.is_some_and(|step| self.has_called(at.0, step))
-            || its.hosts(self.plan.ranks()).any(is_held)
-            || self.has_returned(at) && self.waits_for_begin(at)
+            || its.hosts(plan.ranks()).any(is_held)
+            || self.waits_for_begin(at) && self.has_returned(at)
             || its.form == EpochForm::Fence && self.has_ended_somewhere(its)
             || its.form == EpochForm::Access && self.has_been_waited_for(its)
+            || its.form == EpochForm::Exposure && self.has_let_in(at.0, its)
             || self.has_moved(at)
+    }
+
+    /// Whether an origin has got what it has fetched in the epoch that belongs to an exposure.
+    fn has_let_in(&mut self, target: u16, its: &EpochPlan) -> bool {
+        let plan = self.plan;
+        its.peers.iter().any(|(origin, access)| {
+            let is_of = |it: &&AccessPlan| access.is_some() && it.epoch == *access && it.target == target;
+            let accesses = plan.rank(*origin).accesses.iter().filter(is_of);
+            accesses.flat_map(|access| &access.answers).any(|end| {
+                self.is_back(end.rank, end.step, end.request)
+                    || end.epoch.is_some_and(|epoch| self.has_returned((end.rank, epoch)))
+            })
+        })
     }
 
     /// Whether the program of a rank has got the end of a call back.
@@ -257,11 +286,12 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
         })
     }
 
-    /// Whether a flush, or the request of an access, has told that an access of this epoch is over.
+    /// Whether a flush, or the request of an access, has told that an access of this epoch is over, or has its data.
     fn has_moved(&self, (rank, epoch): EpochId) -> bool {
         let accesses = self.plan.rank(rank).accesses.iter().filter(|access| access.epoch == Some(epoch));
-        let mut ends = accesses.flat_map(|access| &access.ends).filter(|end| end.epoch.is_none());
-        ends.any(|end| self.is_back(end.rank, end.step, end.request))
+        let ends = accesses.flat_map(|access| access.ends.iter().chain(&access.answers));
+        let mut told = ends.filter(|end| end.epoch.is_none());
+        told.any(|end| self.is_back(end.rank, end.step, end.request))
     }
 
     /// Whether the close of an epoch returns only if the epoch has begun.
@@ -331,11 +361,7 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
                 let access = plan.access((rank, *access));
                 // What is only written may have been copied.
                 let may_be_copied = self.asked == Asked::May && !access.fetches;
-                may_be_copied
-                    || access.epoch.is_none_or(|epoch| {
-                        let at = (rank, epoch);
-                        self.holds(at, access.target) || self.has_had_lock(at, access.target)
-                    })
+                may_be_copied || access.epoch.is_none_or(|epoch| self.is_let_in((rank, epoch), access.target))
             }
         }
     }
@@ -412,8 +438,19 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
         })
     }
 
+    /// Whether a target has let an epoch in.
+    fn is_let_in(&mut self, at: EpochId, target: u16) -> bool {
+        let plan = self.plan;
+        let its = plan.epoch(at);
+        if its.locks() {
+            return self.holds(at, target) || self.has_had_lock(at, target);
+        }
+        let exposure = plan.exposure(its, target);
+        self.has_begun(at) && exposure.is_some_and(|exposure| self.has_begun((target, exposure)))
+    }
+
     /// Whether an epoch has had the lock of a host, and has given it back.
-    fn has_had_lock(&self, epoch: EpochId, host: u16) -> bool {
+    fn has_had_lock(&mut self, epoch: EpochId, host: u16) -> bool {
         self.has_returned(epoch) || self.state.weakest.is_freed(self.plan.epoch(epoch).window, epoch, host)
     }
 
@@ -450,22 +487,18 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
 }
 
 impl WindowPlan {
-    /// The steps that have opened the epochs of a rank that are not over: open, or closed and not back.
+    /// The steps that have opened the epochs of a rank that are not surely complete.
     pub(crate) fn open_epochs<P: Protocol>(
         &self,
         state: &State<P>,
         rank: u16,
         window: u16,
     ) -> impl Iterator<Item = u16> {
-        let proc = &state.procs[usize::from(rank)];
-        let is_there = move |epoch: &&EpochPlan| {
-            let is_over = || {
-                epoch.closed.is_some_and(|closed| closed < proc.pc)
-                    && epoch.close.is_some_and(|close| !proc.is_open(close))
-            };
-            epoch.window == window && epoch.opened < proc.pc && !is_over()
+        let pc = state.procs[usize::from(rank)].pc;
+        let is_there = move |(at, epoch): &(u16, &EpochPlan)| {
+            epoch.window == window && epoch.opened < pc && !self.is_past(state, (rank, *at))
         };
-        self.rank(rank).epochs.iter().filter(is_there).map(|epoch| epoch.opened)
+        (0..).zip(&self.rank(rank).epochs).filter(is_there).map(|(_, epoch)| epoch.opened)
     }
 
     /// Whether some lock has to be given away or back, whatever the MPI.

@@ -3,7 +3,6 @@
 
 use super::names::{AccessName, EpochId, LockName};
 use super::orders::Order;
-use crate::admission::Refused;
 use crate::open_epochs::EpochForm;
 use crate::program::Ordinal;
 use carrousel_rank::epoch::{EpochKind, Mode};
@@ -40,14 +39,12 @@ pub(crate) struct RankPlan {
     pub(crate) fences: BTreeMap<u16, Vec<u16>>,
     /// By step: a load or store, and the accesses of other ranks, or its own, that could race with it.
     pub(crate) touches: BTreeMap<u16, Vec<AccessName>>,
-    /// The calls that the epochs of their windows do not admit.
-    pub(crate) refused: Refused,
     /// By the step of a fence: an access in another epoch between this fence and the one before it.
     pub(crate) between_fences: BTreeMap<u16, u16>,
 }
 
 /// A call that ends accesses when it returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AccessEnd {
     pub(crate) rank: u16,
     pub(crate) step: u16,

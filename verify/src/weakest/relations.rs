@@ -6,6 +6,7 @@ use super::names::{AccessName, LockName};
 use super::orders::Order;
 use super::plan::{AccessEnd, AccessPlan, EpochPlan, RequestPlan, WindowPlan};
 use super::walk::walk;
+use crate::admission::Refused;
 use crate::open_epochs::EpochForm;
 use crate::program::{Access, Act, Job, is_atomic};
 use carrousel_rank::epoch::{Blocks, Mode};
@@ -13,11 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl WindowPlan {
     /// What the text of a job says, if it uses windows.
-    pub(crate) fn new(job: &Job, without: Option<Order>) -> Self {
+    pub(crate) fn new(job: &Job, refused: &[Refused], without: Option<Order>) -> Self {
         if job.windows.is_empty() {
             return Self::default();
         }
-        let ranks = (0..).zip(&job.ranks).map(|(rank, program)| walk(job, rank, program)).collect();
+        let programs = (0..).zip(job.ranks.iter().zip(refused));
+        let ranks = programs.map(|(rank, (program, refused))| walk(job, rank, program, refused)).collect();
         let mut plan = Self { ranks, without, ..Self::default() };
         plan.find_peers();
         plan.find_ends(job);
@@ -101,38 +103,64 @@ impl WindowPlan {
             access.answers.extend(answers);
         }
         if self.keeps(Order::FetchedIsOver) {
-            self.end_by_answers(job);
+            self.end_by_answers();
         }
         if !self.keeps(Order::FlushCompletesAtTarget) {
             self.forget_flushes();
         }
+        if self.keeps(Order::AccumulatesOfOneOrigin) {
+            self.end_in_order(job);
+        }
     }
 
-    /// When what was fetched is here, an access that changes nothing is over. One that does need not be (MPI-4.1, 12.3.5); but
-    /// accumulates of one origin that came before it at the same place are (12.7.2).
-    fn end_by_answers(&mut self, job: &Job) {
-        for (plan, program) in self.ranks.iter_mut().zip(&job.ranks) {
-            for at in 0..plan.accesses.len() {
-                let answers = plan.accesses[at].answers.clone();
-                let its = program.accesses[at];
-                if plan.accesses[at].only_reads {
-                    plan.accesses[at].ends.extend(&answers);
-                }
-                let is_ordered = is_atomic(its.transfer.kind)
-                    && !job.windows[usize::from(its.window)].accumulates.unordered
-                    && self.without != Some(Order::AccumulatesOfOneOrigin);
-                if answers.is_empty() || !is_ordered {
+    /// When what was fetched is here, an access that changes nothing is over. One that does need not be (MPI-4.1, 12.3.5).
+    fn end_by_answers(&mut self) {
+        for access in self.ranks.iter_mut().flat_map(|plan| &mut plan.accesses).filter(|it| it.only_reads) {
+            access.ends.extend(&access.answers);
+        }
+    }
+
+    /// Accumulates of one origin to one place take effect in the order of their calls (MPI-4.1, 12.7.2): when one of them is
+    /// over, or its answer is here, those before it are over.
+    fn end_in_order(&mut self, job: &Job) {
+        let mut all: Vec<(AccessName, BTreeSet<AccessEnd>)> = Vec::new();
+        for (rank, program) in (0..).zip(&job.ranks) {
+            let accesses = &self.rank(rank).accesses;
+            for (at, before) in (0_u16..).zip(&program.accesses) {
+                let (place, name) = (before.transfer, (rank, at));
+                if !is_atomic(place.kind) || job.windows[usize::from(before.window)].accumulates.unordered {
                     continue;
                 }
-                for (before, access) in plan.accesses[..at].iter_mut().zip(&program.accesses) {
+                let mut ends = BTreeSet::new();
+                for (then, access) in (0..).zip(&program.accesses).skip(usize::from(at) + 1) {
                     let there = access.transfer;
-                    let is_there = (access.window, there.target) == (its.window, its.transfer.target);
-                    if is_there && is_atomic(there.kind) && covers(its.transfer.place, there.place) {
-                        before.ends.extend(&answers);
+                    let is_there = (access.window, there.target) == (before.window, place.target);
+                    if !is_there || !is_atomic(there.kind) || !covers(there.place, place.place) {
+                        continue;
+                    }
+                    let this = &accesses[usize::from(then)];
+                    ends.extend(&this.answers);
+                    // Of one epoch, both have the same ends; and one that is over earlier has its own.
+                    if this.epoch != accesses[usize::from(at)].epoch
+                        && !self.is_over_before(job, name, (rank, then))
+                    {
+                        ends.extend(&this.ends);
                     }
                 }
+                all.push((name, ends));
             }
         }
+        for ((rank, at), ends) in all {
+            self.ranks[usize::from(rank)].accesses[usize::from(at)].ends.extend(ends);
+        }
+    }
+
+    /// Whether an access is over before a later one of its rank begins, because its lock is given back or its exposure over.
+    fn is_over_before(&self, job: &Job, first: AccessName, then: AccessName) -> bool {
+        let epoch = self.access(first).epoch.map(|epoch| self.epoch((first.0, epoch)));
+        epoch.is_some_and(|epoch| epoch.locks() && epoch.is_waited_for)
+            || self.are_apart(job, (first, then))
+            || self.comes_first(first, then)
     }
 
     /// Without the order that a flush ends accesses: only closes do, and requests of their own.

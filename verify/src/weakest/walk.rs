@@ -1,7 +1,7 @@
 //! What the text of one program says of windows: its epochs, its accesses and its requests.
 
 use super::plan::{AccessEnd, AccessPlan, EpochPlan, Flushed, RankPlan, RequestPlan};
-use crate::admission::refused;
+use crate::admission::Refused;
 use crate::open_epochs::EpochForm;
 use crate::program::{Act, Job, Ordinal, Program, Synchronization};
 use carrousel_rank::epoch::{AllEpochRules, Call, Mode, Relation, may_overlap};
@@ -12,6 +12,8 @@ struct Walk<'a> {
     job: &'a Job,
     program: &'a Program,
     rank: u16,
+    /// The calls that the epochs of their windows do not admit.
+    refused: &'a Refused,
     plan: RankPlan,
     open: BTreeMap<(u16, EpochForm), u16>,
     /// Requests that it has waited for.
@@ -19,9 +21,9 @@ struct Walk<'a> {
 }
 
 /// What the program of a rank does with windows.
-pub(super) fn walk(job: &Job, rank: u16, program: &Program) -> RankPlan {
-    let plan = RankPlan { refused: refused(job, rank, program), ..RankPlan::default() };
-    let mut walk = Walk { job, program, rank, plan, open: BTreeMap::new(), waited: BTreeSet::new() };
+pub(super) fn walk(job: &Job, rank: u16, program: &Program, refused: &Refused) -> RankPlan {
+    let plan = RankPlan::default();
+    let mut walk = Walk { job, program, rank, refused, plan, open: BTreeMap::new(), waited: BTreeSet::new() };
     for (step, act) in (0..).zip(&program.steps) {
         match &act.act {
             Act::Access(index) => walk.access(step, *index),
@@ -46,7 +48,7 @@ impl Walk<'_> {
         let access = self.program.accesses[usize::from(index)];
         let transfer = access.transfer;
         let target = transfer.target.0 as u16;
-        let is_admitted = !self.plan.refused.contains_key(&step);
+        let is_admitted = !self.refused.contains_key(&step);
         let forms = EpochForm::of_access(transfer.target);
         let epoch = forms.into_iter().find_map(|form| self.open.get(&(access.window, form)).copied());
         let epoch = epoch.filter(|_| is_admitted);
@@ -82,7 +84,7 @@ impl Walk<'_> {
 
     fn call(&mut self, step: u16, ordinal: Ordinal, call: &Synchronization) {
         let window = call.window;
-        if self.plan.refused.contains_key(&step) {
+        if self.refused.contains_key(&step) {
             return;
         }
         match call.call() {
