@@ -157,7 +157,7 @@ pub struct Synchronization {
     pub call: Call,
     /// Whether the call returns at once, with a request.
     pub later: bool,
-    /// What it asserts, besides what all ranks say of a fence.
+    /// What it asserts, apart from what all ranks say of a fence.
     pub promises: Promises,
 }
 

@@ -8,6 +8,7 @@
 //! Proving Properties of Parallel Programs, 1975).
 
 use crate::program::{Act, Job, Ordinal, Program};
+use carrousel_rank::RankId;
 use carrousel_rank::epoch::Call;
 use carrousel_scenario::Assertion;
 use std::collections::BTreeSet;
@@ -26,6 +27,8 @@ struct Long {
 struct Section {
     lock: Lock,
     own: BTreeSet<Ordinal>,
+    /// The rank has another lock of the window as well: a flush of all waits for accesses to other ranks.
+    is_nested: bool,
 }
 
 /// The locks that are brief. `races` says whether the access or the touch of a rank at a step may race with anything.
@@ -42,6 +45,7 @@ pub(crate) fn brief_locks(job: &Job, races: impl Fn(u16, u16) -> bool) -> BTreeS
 fn read(program: &Program, races: impl Fn(u16) -> bool, all: &mut BTreeSet<Lock>, long: &mut Long) {
     // There is one at most: where another lock is asked for, the one that is held is not brief.
     let mut section: Option<Section> = None;
+    let mut open: BTreeSet<Lock> = BTreeSet::new();
     for (step, it) in (0..).zip(&program.steps) {
         let call = program.call_at(step);
         if let Some(call) = call {
@@ -54,7 +58,9 @@ fn read(program: &Program, races: impl Fn(u16) -> bool, all: &mut BTreeSet<Lock>
                 long.windows.insert(call.window);
             }
             if let Call::Unlock(target) = call.call() {
-                section = section.filter(|section| section.lock != (call.window, target.0 as u16));
+                let lock = (call.window, target.0 as u16);
+                open.remove(&lock);
+                section = section.filter(|section| section.lock != lock);
             }
         }
         let is_brief = |section: &mut Section| section.admits(program, step, &it.act) && !races(step);
@@ -65,7 +71,9 @@ fn read(program: &Program, races: impl Fn(u16) -> bool, all: &mut BTreeSet<Lock>
         {
             let lock = (call.window, target.0 as u16);
             all.insert(lock);
-            section = Some(Section { lock, own: BTreeSet::from([*request]) });
+            let is_nested = open.iter().any(|(window, _)| *window == call.window);
+            open.insert(lock);
+            section = Some(Section { lock, own: BTreeSet::from([*request]), is_nested });
         }
     }
     // A lock that is never given back.
@@ -82,9 +90,12 @@ impl Section {
                 (access.window, access.transfer.target.0 as u16) == self.lock
             }
             Act::Start(request) => {
-                let is_flush = program.call_at(step).is_some_and(|call| {
-                    matches!(call.call(), Call::Flush(_) | Call::FlushWithRequest(_))
-                        && call.window == self.lock.0
+                let is_flush = program.call_at(step).is_some_and(|call| match call.call() {
+                    Call::Flush(flush) | Call::FlushWithRequest(flush) => {
+                        let is_of_host = |target: RankId| target.0 == u32::from(self.lock.1);
+                        call.window == self.lock.0 && flush.target.map_or(!self.is_nested, is_of_host)
+                    }
+                    _ => false,
                 });
                 is_flush && self.own.insert(*request)
             }

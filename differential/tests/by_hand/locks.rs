@@ -117,6 +117,21 @@ fn locks_exclude_those_who_hold_one() {
     expect(&program(put, "lock w at 0 exclusive\n  load w at 0 size 8\n  unlock w at 0"), RACE, RACE);
 }
 
+/// A flush of all under an inner lock waits for what was accessed under the outer one: the order in which ranks get the
+/// inner lock matters.
+#[test]
+fn a_flush_of_all_under_an_inner_lock_waits_for_the_outer_one() {
+    let program = |flush: &str| {
+        format!(
+            "ranks 2\nwindow w 8\nrank 0\n  lock w at 1 exclusive\n  acc w to 1 size 8\n  lock w at 0 exclusive\n  {flush}\n  \
+             unlock w at 0\nrank 1\n  lock w at 0 exclusive\n  unlock w at 0\n  load w at 0 size 8\n"
+        )
+    };
+    for flush in ["flush_all w", "flush w at 1", "flush w at 0"] {
+        expect(&program(flush), &["rma-race", "epoch-usage"], &["rma-race", "epoch-usage"]);
+    }
+}
+
 #[test]
 fn who_holds_a_lock_and_waits_for_another_holder_waits_for_ever() {
     let program = |first: &str| {
