@@ -5,17 +5,15 @@
 //! ranks and items that were made, so that equal ones are one in memory.
 //!
 //! **Promises.** A step that is taken from here is the one that would be carried out: its rank, its program and its input
-//! are equal, not only their hashes; nothing that it looked at elsewhere is different ([`StepEnd::holds`]); and it
-//! violated nothing.
+//! are equal, not only their hashes; and it violated nothing. Who takes it has to see that what it looked at elsewhere is not
+//! different: transfers that race, and reads of buffers.
 
 use crate::action::{Action, Choice};
 use crate::hashed::Hashed;
-use crate::model::Model;
 use crate::network::{Item, Leaving, Network};
 use crate::program::Ordinal;
 use crate::search::CoverPoint;
-use crate::state::{Proc, State};
-use crate::windows::racing_with;
+use crate::state::Proc;
 use carrousel_rank::{Handle, Protocol};
 use smallvec::SmallVec;
 use std::hash::Hash;
@@ -89,19 +87,6 @@ pub(crate) struct StepEnd<P: Protocol> {
     pub(crate) ended: SmallVec<[Handle; 1]>,
     /// Situations that it has met.
     pub(crate) met: SmallVec<[CoverPoint; 1]>,
-}
-
-impl<P: Protocol> StepEnd<P> {
-    /// Whether the step comes to this end in a state, too: no transfer that begins races, and no peer reads the buffer of a
-    /// send that ends.
-    pub(crate) fn holds(&self, model: &Model<P>, state: &State<P>, begin: &StepBegin<P>) -> bool {
-        let is_read = |send: &Handle| state.network.is_being_read(begin.me, *send);
-        !self.ended.iter().any(is_read)
-            && (0..self.leaving.len()).all(|at| {
-                let (before, item) = (&self.leaving[..at], &self.leaving[at]);
-                racing_with(model, state, before, item).is_none()
-            })
-    }
 }
 
 /// Values by hash. Of several whose hashes are alike the newest is kept.

@@ -123,7 +123,7 @@ impl<P: Protocol> Model<P> {
     }
 
     /// The steps that this search has carried out before, if what comes of a step depends on its rank and input only, and on
-    /// what [`StepEnd::holds`](crate::learned::StepEnd::holds) looks at.
+    /// what a step asks of transfers and buffers.
     pub(crate) fn learned(&self, begin: &StepBegin<P>) -> Option<&Learned<P>> {
         let StepBegin { job, me, proc, input } = begin;
         let touches = || {

@@ -19,11 +19,11 @@ use crate::search::CoverPoint;
 use crate::state::{Open, Proc, State};
 use crate::violation::{Violation, ViolationKind};
 use crate::weakest;
-use crate::windows::{check_assertions, exposes_next};
+use crate::windows::{check_assertions, exposes_next, racing_with};
 use carrousel_rank::epoch;
 use carrousel_rank::{
-    Arrived, Call, Communicator, Context, Event, Explore, Packet, Pattern, Protocol, RankId, Read, Receive,
-    ReceiveClaimed, Work, Write, collective_of,
+    Arrived, Call, Communicator, Context, Event, Explore, Handle, Packet, Pattern, Protocol, RankId, Read,
+    Receive, ReceiveClaimed, Work, Write, collective_of,
 };
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
@@ -75,7 +75,7 @@ fn take<P: Protocol>(
     let end = match model.learned(&begin) {
         Some(learned) => learned.with(|learned| {
             let Some(learned) = learned else { return carry_out(model, &begin, next) };
-            if let Some(end) = learned.get(&begin).filter(|end| end.holds(model, next, &begin)) {
+            if let Some(end) = learned.get(&begin).filter(|end| ends_so(model, next, me, end)) {
                 return end.clone();
             }
             let mut end = carry_out(model, &begin, next);
@@ -91,6 +91,17 @@ fn take<P: Protocol>(
     next.procs[usize::from(me)] = end.proc;
     end.leaving.into_iter().for_each(|item| next.network.launch_item(item));
     check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, state, next, me);
+}
+
+/// Whether a step comes to this end in a state, too: no transfer that begins races, and no peer reads the buffer of a send that
+/// ends.
+fn ends_so<P: Protocol>(model: &Model<P>, state: &State<P>, me: u16, end: &StepEnd<P>) -> bool {
+    let is_read = |send: &Handle| state.network.is_being_read(me, *send);
+    let races = |at: usize| {
+        let (before, item) = (&end.leaving[..at], &end.leaving[at]);
+        racing_with(model, state, before, item).is_some()
+    };
+    !end.ended.iter().any(is_read) && !(0..end.leaving.len()).any(races)
 }
 
 /// Carries out a step of a rank. What leaves is not in the network yet.
