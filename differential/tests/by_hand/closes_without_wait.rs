@@ -107,3 +107,17 @@ fn an_ifence_is_complete_when_its_request_is() {
     expect(&program("wait r\n  load w at 0 size 8"), &[], &[]);
     expect(&program("load w at 0 size 8\n  wait r"), &["rma-race"], &["rma-race"]);
 }
+
+/// It completes accesses at the origin (MPI-4.1, 12.5.2), and where nothing is fetched it may return before its epoch begins:
+/// here behind an epoch that nobody waits for, and that never ends.
+#[test]
+fn a_complete_that_fetches_nothing_returns_behind_an_epoch_that_never_ends() {
+    let program = |between: &str| {
+        format!(
+            "ranks 2\nwindow v 16\nrank 0\n  post v from [1]\n  r = iwait_epoch v\n  start v to [1]\n{between}  complete v\n\
+             rank 1\n  start v to [0]\n  post v from [0]\n  wait_epoch v\n"
+        )
+    };
+    expect(&program(""), &["deadlock-freedom"], &["deadlock-freedom", "request-leak"]);
+    expect(&program("  get v from 1 size 8\n"), &["deadlock-freedom"], &["deadlock-freedom"]);
+}

@@ -300,7 +300,7 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
         let close = its.close.and_then(|close| self.plan.rank(rank).requests.get(&close));
         match close {
             Some(RequestPlan::Fence { ends_none, .. }) => !ends_none,
-            _ => !its.locks() || !its.used.is_empty(),
+            _ => its.close_needs_begin(),
         }
     }
 
@@ -373,9 +373,7 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
         if self.has_returned(at) {
             return true;
         }
-        // Nothing says that a lock without accesses is asked for at all.
-        let is_needed = self.asked == Asked::Must || !its.locks() || !its.used.is_empty();
-        if is_needed && !self.has_begun(at) {
+        if (self.asked == Asked::Must || its.close_needs_begin()) && !self.has_begun(at) {
             return false;
         }
         match its.form {

@@ -137,6 +137,16 @@ impl EpochPlan {
         self.used.binary_search(&target).is_ok()
     }
 
+    /// Whether its close, which waits for the least, returns only if the epoch has begun. Nothing says that a lock without
+    /// accesses is asked for at all; and of an access epoch, what is only written may have been copied (MPI-4.1, 12.5.2).
+    pub(super) fn close_needs_begin(&self) -> bool {
+        match self.form {
+            EpochForm::Lock(_) | EpochForm::LockAll => !self.used.is_empty(),
+            EpochForm::Access => !self.fetched.is_empty(),
+            EpochForm::Exposure | EpochForm::Fence => true,
+        }
+    }
+
     pub(super) fn kind(&self) -> EpochKind {
         match self.form {
             EpochForm::Fence => EpochKind::Fence,
