@@ -45,7 +45,7 @@ pub(super) fn chart(names: &Names<'_>, execution: &Execution, slice: &Slice, end
         false => deadlock.told(),
     });
     let first: Vec<u16> = diagnosis.ranks.iter().copied().chain(stuck).collect();
-    // Those that are told of anyway; a rank that only enters a collective has no lane for that.
+    // Ranks with steps of their own; one that only enters a collective has no lane for that.
     let alone = slice.told.iter().filter_map(|told| match told {
         ToldStep::One(at) => Some(execution.steps[*at].at),
         ToldStep::Collective(..) => None,
