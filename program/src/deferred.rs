@@ -22,6 +22,8 @@ pub struct Deferred {
 pub struct KnownSend {
     /// The receiver, as a rank of the job.
     pub to: Option<RankId>,
+    /// The tag.
+    pub tag: Option<u32>,
     /// Bytes.
     pub len: Option<u64>,
     /// Complete only once the receive has begun.
@@ -68,13 +70,13 @@ impl Deferred {
 
     /// The known parts of its send; `None` if it does not send.
     pub fn sending(&self) -> Option<KnownSend> {
-        let (to, len, synchronous) = match *self.statement.outline() {
-            Op::Send { to, size, synchronous, .. } => (to, size, synchronous),
-            Op::SendRecv { to, send_size, .. } => (to, send_size, false),
+        let (to, tag, len, synchronous) = match *self.statement.outline() {
+            Op::Send { to, tag, size, synchronous, .. } => (to, tag, size, synchronous),
+            Op::SendRecv { to, send_tag, send_size, .. } => (to, send_tag, send_size, false),
             _ => return None,
         };
         let to = self.known(0, to).map(|to| self.groups.of(self.on).rank(to));
-        Some(KnownSend { to, len: self.known(2, len), synchronous })
+        Some(KnownSend { to, tag: self.known(1, tag), len: self.known(2, len), synchronous })
     }
 
     /// The known parts of its receive or probe; `None` if it does neither.

@@ -269,6 +269,11 @@ impl Later {
         self.deferred.sending()?.to.map(|to| to.0)
     }
 
+    /// Of a send: its tag, if that is known before run time.
+    pub(crate) fn tag(&self) -> Option<u32> {
+        self.deferred.sending()?.tag
+    }
+
     /// Of a receive or probe: its source, if that is known before run time.
     pub(crate) fn from(&self) -> Option<Source> {
         self.deferred.receiving()?.from

@@ -91,6 +91,9 @@ pub struct Counterexample {
     pub sentences: String,
     /// How it comes about: all steps. Those that the violation depends on are marked.
     pub steps: Vec<StepReport>,
+    /// The ranks that wait forever.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub stuck: Vec<StuckReport>,
     /// The steps that the violation depends on, as they are told; some of them as one.
     #[serde(skip)]
     pub told: Vec<ToldReport>,
@@ -125,13 +128,15 @@ pub struct ToldReport {
     pub line: Option<u32>,
     /// What happens.
     pub what: String,
+    /// Of the step that violates, or after which a rank waits forever: what goes wrong.
+    pub wrong: Option<String>,
 }
 
 impl ToldReport {
     /// One step by itself.
     pub fn of(step: &StepReport) -> Self {
         let who = step.rank.map_or_else(|| "network".to_owned(), |rank| format!("rank {rank}"));
-        Self { who, line: step.line, what: step.what.clone() }
+        Self { who, line: step.line, what: step.what.clone(), wrong: step.wrong.clone() }
     }
 }
 
@@ -159,6 +164,22 @@ pub struct StepReport {
     pub what: String,
     /// The violation depends on it.
     pub matters: bool,
+    /// Of the step that violates, or after which a rank waits forever: what goes wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wrong: Option<String>,
+}
+
+/// A rank that waits forever.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StuckReport {
+    /// Which rank.
+    pub rank: u32,
+    /// The line of the statement at which it waits; none if there is no file.
+    pub line: Option<u32>,
+    /// That statement.
+    pub what: String,
+    /// It only waits for ranks that wait, too.
+    pub is_victim: bool,
 }
 
 /// Kinds of steps.

@@ -25,7 +25,7 @@ pub(crate) fn print(
     out.line(&heading(args, scenario, report, style))?;
     let mut table = Table::plain(&[Align::Left, Align::Left, Align::Left]);
     for check in &report.checks {
-        let remark = remark(scenario, check);
+        let remark = remark(scenario, report, check);
         table.row([
             check.name.into(),
             verdict_cell(check.verdict, check.check.is_note()),
@@ -45,7 +45,7 @@ pub(crate) fn print(
             Telling::Steps
         } else if check.check.is_note() && report.verdict == Verdict::Violated {
             Telling::Sentences
-        } else if others.any(|other| other.told == counterexample.told) {
+        } else if others.any(|other| same_steps(other, counterexample)) {
             Telling::AsAbove
         } else {
             Telling::Steps
@@ -98,7 +98,8 @@ const LINES_MAX: usize = 60;
 /// Lines beside the checks and their counterexamples: the heading, what the search took, and what was expected.
 const HEAD_LINES: usize = 4;
 /// Instead of a chart for which there is no room.
-const NOT_DRAWN: &str = "  (drawn by `--chart OUT.svg`, and here with `--full`)";
+const NOT_DRAWN: &str =
+    "  (a chart of these steps would be long: `--full` prints it, `--chart OUT.svg` writes it to a file)";
 
 /// What is said of a violated check.
 struct Section {
@@ -127,8 +128,8 @@ impl Section {
         };
         match telling {
             Telling::Sentences => {}
-            Telling::AsAbove => faint("(its steps are those above)"),
-            Telling::NoRoom => faint("(its steps are told with `--full`)"),
+            Telling::AsAbove => faint("(the steps that lead to it are those above)"),
+            Telling::NoRoom => faint("(`--full` prints the steps that lead to it, too)"),
             Telling::Steps => {
                 text.push_str(&format!("\n{}", steps(counterexample, style)));
                 for folded in &counterexample.folded {
@@ -233,16 +234,35 @@ pub(crate) fn verdict_cell(verdict: Verdict, note: bool) -> Cell {
     Cell::painted(verdict.name(), paint)
 }
 
-fn remark(scenario: &Scenario, check: &CheckReport) -> String {
+fn remark(scenario: &Scenario, report: &Report, check: &CheckReport) -> String {
     let expected = scenario.expects.iter().find(|expect| expect.check == check.check);
+    let is_stuck =
+        |other: &CheckReport| other.check == Check::DeadlockFreedom && other.verdict == Verdict::Violated;
     match (check.verdict, expected) {
-        (Verdict::Violated, Some(expect)) => format!("as line {} expects", expect.line),
+        (Verdict::Violated, Some(expect)) => format!("expected (line {})", expect.line),
         (Verdict::Proven | Verdict::NotApplicable, Some(expect)) => {
-            format!("but line {} expects a violation", expect.line)
+            format!("but a violation is expected (line {})", expect.line)
         }
         (Verdict::Violated, None) if check.check.is_note() => "a note".to_owned(),
+        // A deadlock may leave a message without a receive, too.
+        (Verdict::Proven, None) if is_of_end(check.check) && report.checks.iter().any(is_stuck) => {
+            "looks only at executions that end".to_owned()
+        }
         _ => String::new(),
     }
+}
+
+/// Whether a check is about what is left when all ranks have ended.
+fn is_of_end(check: Check) -> bool {
+    matches!(check, Check::RequestLeak | Check::UnmatchedMessage)
+}
+
+/// Whether the same steps are told of two violations.
+fn same_steps(one: &Counterexample, other: &Counterexample) -> bool {
+    let steps = |of: &Counterexample| -> Vec<_> {
+        of.told.iter().map(|step| (step.who.clone(), step.line, step.what.clone())).collect()
+    };
+    steps(one) == steps(other)
 }
 
 /// The steps that are told. The file stands in the heading.
@@ -250,11 +270,15 @@ fn steps(counterexample: &Counterexample, style: Style) -> String {
     let mut table = Table::plain(&[Align::Right, Align::Left, Align::Left, Align::Left]);
     for (at, step) in counterexample.told.iter().enumerate() {
         let place = step.line.map_or_else(String::new, |line| format!("line {line}"));
+        let what = match &step.wrong {
+            Some(wrong) => Cell::painted(format!("{}  ✗ {wrong}", step.what), Paint::Bad),
+            None => step.what.as_str().into(),
+        };
         table.row([
             Cell::painted((at + 1).to_string(), Paint::Faint),
             step.who.as_str().into(),
             Cell::painted(place, Paint::Faint),
-            step.what.as_str().into(),
+            what,
         ]);
     }
     table.render(2, style)

@@ -150,7 +150,7 @@ fn expectations_decide_the_status() {
         .with("other.scn", &expecting(&["deadlock-freedom"], LEAK))
         .with("note.scn", &expecting(&["match-determinism"], RACE))
         .with("no-note.scn", &expecting(&["match-determinism"], RING));
-    place.run("verify right.scn").status(0).says("as expected").says("as line 2 expects");
+    place.run("verify right.scn").status(0).says("as expected").says("expected (line 2)");
     place.run("verify proven.scn").status(1).says("request-leak should be violated");
     place.run("verify other.scn").status(1).says("request-leak should not be violated");
     place.run("verify note.scn").status(0);

@@ -42,6 +42,8 @@ pub struct ChartRow {
     pub step: u32,
     /// The lane, as an index into [`Chart::lanes`].
     pub lane: usize,
+    /// Other lanes whose ranks take part, ascending: those that enter the same collective.
+    pub others: Vec<usize>,
     /// The text; may be empty if an arrow says it all.
     pub text: String,
     /// The same in a word or two, where there is no room; empty if it is no statement.

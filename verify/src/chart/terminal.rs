@@ -188,6 +188,7 @@ impl Sheet<'_> {
         let ink = if row.wrong.is_some() { Ink::Wrong } else { Ink::Plain };
         let mark = if row.wrong.is_some() { "✗" } else { "●" };
         lines[0].put(self.layout.lane(row.lane), mark, ink);
+        row.others.iter().for_each(|lane| lines[0].put(self.layout.lane(*lane), "●", Ink::Plain));
         let wrong = row.wrong.as_ref().map(|wrong| format!("HERE: {wrong}"));
         let wrong = wrong.as_deref().map(|wrong| wrong.trim_end_matches([':', ' ']));
         let late = row.late.as_deref();

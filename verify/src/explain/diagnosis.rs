@@ -1,7 +1,8 @@
 //! A violation in a sentence or two, with the rule that is broken.
 
 use super::execution::{ExecutedStep, Execution};
-use super::names::{Names, bytes};
+use super::names::Names;
+use super::wording::bytes;
 use crate::action::{Action, Choice};
 use crate::network::Message;
 use crate::program::{Act, Ordinal, Sought, Start};
@@ -12,7 +13,7 @@ use carrousel_rank::{Communicator, Source, mpi};
 pub(super) struct Diagnosis {
     /// What goes wrong, and the rule that is broken.
     pub(super) summary: String,
-    /// The same in a few words, for the step at which it happens.
+    /// The same in a few words, for the step at which it happens: the last one of the path, or what `evidence` says.
     pub(super) here: String,
     /// The ranks that take part.
     pub(super) ranks: Vec<u16>,

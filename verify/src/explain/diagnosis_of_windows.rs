@@ -2,6 +2,7 @@
 
 use super::diagnosis::{Diagnoser, Diagnosis};
 use super::evidence::Evidence;
+use super::execution::ExecutedStep;
 use crate::open_epochs::{EpochForm, OpenEpoch};
 use crate::program::is_atomic;
 use crate::violation::BrokenAssertion;
@@ -120,7 +121,13 @@ impl Diagnoser<'_> {
                 "The groups of start and post do not match: {counts}. Each access epoch needs an exposure epoch at each \
                  of its targets (MPI-4.1, 12.5.2)."
             ),
-            here: format!("accesses of rank {origin} and exposures of rank {target} do not match"),
+            here: match starts.len().cmp(&posts.len()) {
+                Ordering::Greater => format!("rank {target} never posts for it"),
+                Ordering::Less => format!("rank {origin} never starts an access for it"),
+                Ordering::Equal => {
+                    format!("accesses of rank {origin} and exposures of rank {target} do not match")
+                }
+            },
             ranks: vec![origin, target],
         }
     }
@@ -274,10 +281,17 @@ impl Diagnoser<'_> {
         let sent = evidence.chain(one, other);
         let sent = sent.iter().filter(|step| self.execution.steps[**step].at == rank && **step > one).min();
         let sent = sent.and_then(|step| self.execution.steps[*step].pc).map(usize::from);
-        if sent.is_none() && second.1.is_some() {
+        let is_made = |pc: u16| {
+            let made = |step: &ExecutedStep| step.at == rank && step.pc == Some(pc);
+            self.execution.steps.iter().take(other).any(made)
+        };
+        let is_called = close.as_ref().is_some_and(|(pc, _)| is_made(*pc));
+        if sent.is_none() && second.1.is_some() && !is_called {
             return None;
         }
         let place = |pc: &u16| self.names.place(rank, usize::from(*pc));
+        // The target's own call, which has not returned.
+        let not_yet = if is_called { ", and here it has not returned from that" } else { "" };
         let is_passive =
             close.as_ref().is_some_and(|(_, call)| matches!(call.call(), Call::Unlock(_) | Call::UnlockAll));
         let until = match &close {
@@ -290,11 +304,11 @@ impl Diagnoser<'_> {
                         format!("only {}, or with a flush before", place(pc))
                     }
                     Call::Complete => format!(
-                        "only when rank {at} returns from the end of its exposure, behind rank {rank}'s call {}",
+                        "only when rank {at} returns from the end of its exposure, behind rank {rank}'s call {}{not_yet}",
                         place(pc)
                     ),
                     Call::Fence => format!(
-                        "only when rank {at} returns from the fence that ends the epoch, which rank {rank} calls {}",
+                        "only when rank {at} returns from the fence that ends the epoch, which rank {rank} calls {}{not_yet}",
                         place(pc)
                     ),
                     _ => format!("only {}", place(pc)),

@@ -29,6 +29,8 @@ pub(super) struct Ending<'a> {
     pub(super) deadlock: Option<&'a Deadlock>,
     /// What is wrong, if it is something else.
     pub(super) diagnosis: &'a Diagnosis,
+    /// The step at which it goes wrong.
+    pub(super) wrong: Option<usize>,
     /// Ranks that wait for late ones.
     pub(super) late: &'a [Wait],
 }
@@ -38,27 +40,37 @@ pub(super) fn chart(names: &Names<'_>, execution: &Execution, slice: &Slice, end
     let &Ending { deadlock, diagnosis, .. } = ending;
     let keep = &slice.keep[..];
     let is_whole = keep.iter().all(|keep| *keep);
-    // A collective is drawn where the last of its ranks enters it.
-    let kept: Vec<(usize, &ExecutedStep)> = slice
-        .told
-        .iter()
-        .filter_map(|told| match told {
-            ToldStep::One(at) => Some(*at),
-            ToldStep::Collective(_, entries) => entries.last().copied(),
-        })
-        .map(|at| (at, &execution.steps[at]))
-        .collect();
-    let skipped = kept.len().saturating_sub(ROWS_MAX);
-    let drawn = &kept[skipped..];
     let stuck = deadlock.map_or(Vec::new(), |deadlock| match is_whole {
         true => deadlock.ranks(),
         false => deadlock.told(),
     });
-    let first = diagnosis.ranks.iter().copied().chain(stuck);
-    let acting = drawn.iter().map(|(_, step)| step.at);
-    let sent = drawn.iter().flat_map(|(_, step)| &step.sent).map(|sent| &execution.sent[*sent]);
+    let first: Vec<u16> = diagnosis.ranks.iter().copied().chain(stuck).collect();
+    // Ranks with steps of their own; one that only enters a collective has no lane for that.
+    let alone = slice.told.iter().filter_map(|told| match told {
+        ToldStep::One(at) => Some(execution.steps[*at].at),
+        ToldStep::Collective(..) => None,
+    });
+    let acting: BTreeSet<u16> = first.iter().copied().chain(alone).collect();
+    // A collective is drawn where the last of these ranks enters it.
+    let place = |told: &ToldStep| match told {
+        ToldStep::One(at) => Some(*at),
+        ToldStep::Collective(_, entries) => {
+            let is_drawn = |entry: &&usize| acting.contains(&execution.steps[**entry].at);
+            entries.iter().rfind(is_drawn).or(entries.last()).copied()
+        }
+    };
+    let kept: Vec<(&ToldStep, usize, &ExecutedStep)> = slice
+        .told
+        .iter()
+        .filter_map(|told| Some((told, place(told)?)))
+        .map(|(told, at)| (told, at, &execution.steps[at]))
+        .collect();
+    let skipped = kept.len().saturating_sub(ROWS_MAX);
+    let drawn = &kept[skipped..];
+    let acting = drawn.iter().map(|(.., step)| step.at);
+    let sent = drawn.iter().flat_map(|(.., step)| &step.sent).map(|sent| &execution.sent[*sent]);
     let addressed = sent.filter(|_| is_whole).map(|sent| sent.channel.at);
-    let (lanes, left_out) = lanes(first.chain(acting).chain(addressed));
+    let (lanes, left_out) = lanes(first.into_iter().chain(acting).chain(addressed));
     let mut pen = Pen {
         names,
         execution,
@@ -69,12 +81,12 @@ pub(super) fn chart(names: &Names<'_>, execution: &Execution, slice: &Slice, end
         steps: Vec::new(),
         chart: Chart::default(),
     };
-    for (number, (at, step)) in drawn.iter().enumerate() {
-        pen.row((skipped + number) as u32 + 1, *at, step);
+    for (number, (told, at, step)) in drawn.iter().enumerate() {
+        pen.row((skipped + number) as u32 + 1, *at, step, told);
     }
     pen.ends(ending);
     let mut chart = pen.chart;
-    let first = drawn.first().map_or(0, |(at, _)| *at);
+    let first = drawn.first().map_or(0, |(_, at, _)| *at);
     chart.bars = bars(names, execution, &lanes, first, &pen.steps);
     chart.skipped = skipped as u32;
     chart.lanes = lanes.iter().map(|rank| u32::from(*rank)).collect();
@@ -116,18 +128,30 @@ impl Pen<'_> {
     }
 
     /// Draws the step `at` as the one with this number.
-    fn row(&mut self, number: u32, at: usize, step: &ExecutedStep) {
+    fn row(&mut self, number: u32, at: usize, step: &ExecutedStep, told: &ToldStep) {
         let Some(lane) = self.lane(step.at) else { return };
+        let entries = match told {
+            ToldStep::One(_) => &[][..],
+            ToldStep::Collective(_, entries) => entries,
+        };
+        let entered = entries.iter().map(|entry| self.execution.steps[*entry].at);
+        let mut others: Vec<usize> = entered.filter_map(|rank| self.lane(rank)).collect();
+        others.sort_unstable();
+        others.retain(|other| *other != lane);
         let row = self.chart.rows.len();
         let arrives = step.landed.and_then(|landed| self.arrows.get(&landed).copied());
         if let Some(arrow) = arrives {
             self.chart.arrows[arrow].arrives = Some(row);
         }
-        let text = self.text(step, arrives.is_some());
+        let text = match (told, step.pc) {
+            (ToldStep::Collective(..), Some(pc)) => self.collective_text(step.at, usize::from(pc)),
+            _ => self.text(step, arrives.is_some()),
+        };
         let sends: Vec<usize> = step.sent.iter().filter_map(|id| self.arrow(*id, row)).collect();
         self.steps.push(at);
         let brief = self.brief(step).unwrap_or_default();
-        let row = ChartRow { step: number, lane, text, brief, arrives, sends, wrong: None, late: None };
+        let row =
+            ChartRow { step: number, lane, others, text, brief, arrives, sends, wrong: None, late: None };
         self.chart.rows.push(row);
     }
 
@@ -245,6 +269,22 @@ impl Pen<'_> {
         }
     }
 
+    /// Whether a step is followed by the return of its statement.
+    fn returns_later(&self, rank: u16, pc: usize) -> bool {
+        let line = |pc: usize| self.names.line(rank, pc);
+        matches!(self.names.act(rank, pc + 1), Some(Act::Wait(_))) && line(pc) == line(pc + 1)
+    }
+
+    /// A collective that ranks enter. Those of a split are told apart by their colors.
+    fn collective_text(&self, rank: u16, pc: usize) -> String {
+        let line = self.names.line(rank, pc).filter(|_| self.names.has_lines());
+        let line = line.map_or(String::new(), |line| format!("{line}: "));
+        match self.names.split(rank, pc) {
+            Some((statement, groups)) => format!("{line}{statement}, {groups}"),
+            None => format!("{line}{}", self.names.statement(rank, pc)),
+        }
+    }
+
     /// The line and the verb of a statement; none if it has values that only this execution has.
     fn brief(&self, step: &ExecutedStep) -> Option<String> {
         let pc = usize::from(step.pc?);
@@ -254,8 +294,11 @@ impl Pen<'_> {
         }
         let statement = self.names.statement(step.at, pc);
         let called = statement.split_once(" = ").map_or(&*statement, |(_, called)| called);
-        let returns = matches!(self.names.act(step.at, pc), Some(Act::Wait(_) | Act::AwaitGrants(_)));
-        let returns = if returns { " returns" } else { "" };
+        let returns = match self.names.act(step.at, pc) {
+            Some(Act::AwaitGrants(_)) if self.returns_later(step.at, pc) => ": its epoch opens",
+            Some(Act::Wait(_) | Act::AwaitGrants(_)) => " returns",
+            _ => "",
+        };
         Some(format!("{line}: {}{returns}", called.split_whitespace().next()?))
     }
 
@@ -265,6 +308,7 @@ impl Pen<'_> {
         let outcome = match (self.names.act(step.at, pc), choice) {
             (Some(Act::Test(_)), Choice::Fail) => ", not yet",
             (Some(Act::Test(_)), _) => ", done",
+            (Some(Act::AwaitGrants(_)), _) if self.returns_later(step.at, pc) => ": its epoch opens",
             (Some(Act::Wait(_) | Act::AwaitGrants(_)), _) => " returns",
             (Some(Act::Start(_)), Choice::Decline) => ", declines",
             _ => "",
@@ -282,7 +326,7 @@ impl Pen<'_> {
         }
     }
 
-    fn ends(&mut self, &Ending { deadlock, diagnosis, late }: &Ending<'_>) {
+    fn ends(&mut self, &Ending { deadlock, diagnosis, wrong, late }: &Ending<'_>) {
         for waiting in deadlock.map_or(&[][..], |deadlock| &deadlock.waiting) {
             if let Some(lane) = self.lane(waiting.rank) {
                 let statement = self.names.statement(waiting.rank, waiting.pc);
@@ -299,9 +343,10 @@ impl Pen<'_> {
         }
         if deadlock.is_none()
             && !diagnosis.here.is_empty()
-            && let Some(row) = self.chart.rows.last_mut()
+            && let Some(last) = self.chart.rows.len().checked_sub(1)
         {
-            row.wrong = Some(diagnosis.here.clone());
+            let row = self.steps.iter().position(|step| Some(*step) == wrong).unwrap_or(last);
+            self.chart.rows[row].wrong = Some(diagnosis.here.clone());
         }
     }
 

@@ -1,8 +1,10 @@
 //! From the epochs of an execution to bars.
 
 use super::epochs::Epoch;
+use super::epochs_of_calls::all;
 use super::execution::Execution;
-use super::names::{Names, ranks};
+use super::names::Names;
+use super::wording::ranks;
 use crate::chart::{BarPart, EpochBar, place};
 use crate::program::{Act, Program};
 use carrousel_rank::RankId;
@@ -20,7 +22,8 @@ pub(super) fn bars(
     first: usize,
     steps: &[usize],
 ) -> Vec<EpochBar> {
-    let drawn = execution.epochs.iter().filter(|epoch| epoch.completed.is_none_or(|end| end >= first));
+    let epochs = all(names, execution);
+    let drawn = epochs.iter().filter(|epoch| epoch.completed.is_none_or(|end| end >= first));
     let opening = |epoch: &Epoch| {
         let pc = usize::from(execution.steps.get(epoch.opened)?.pc?);
         match names.act(epoch.at, pc)? {
@@ -98,15 +101,15 @@ fn label(names: &Names<'_>, epoch: &Epoch, call: Call<'_>) -> (String, String) {
         len if len > NAMED_MAX => format!("{len} ranks"),
         _ => peers(group).iter().map(u16::to_string).collect::<Vec<_>>().join(", "),
     };
-    let all = |group: &[RankId]| match group.len() {
+    let each = |group: &[RankId]| match group.len() {
         0 => "nobody".to_owned(),
         _ => ranks(&peers(group)),
     };
     let kind = epoch.name.kind;
     let of = format!("{kind} of window {window}");
     let (short, name) = match call {
-        Call::Start(group) => (format!("access to {}", few(group)), format!("{of} to {}", all(group))),
-        Call::Post(group) => (format!("exposure to {}", few(group)), format!("{of} to {}", all(group))),
+        Call::Start(group) => (format!("access to {}", few(group)), format!("{of} to {}", each(group))),
+        Call::Post(group) => (format!("exposure to {}", few(group)), format!("{of} to {}", each(group))),
         Call::Lock { target, mode } => {
             let mode = if mode == Mode::Exclusive { "exclusive" } else { "shared" };
             (format!("lock of {}, {mode}", target.0), format!("{mode} {of}, at {target}"))

@@ -5,7 +5,7 @@ use carrousel_rank::epoch::EpochName;
 use carrousel_rank::{Protocol, WindowIndex};
 
 /// An epoch of a rank, and the steps in which it changed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Epoch {
     /// Whose.
     pub(super) at: u16,

@@ -4,7 +4,7 @@
 //! send, its arrival and its receive. What orders two accesses, or seems to, is the chain of messages and collectives
 //! between them.
 
-use super::execution::Execution;
+use super::execution::{Execution, Sent};
 use super::names::Names;
 use super::stuck::Deadlock;
 use crate::network::{InFlight, Message};
@@ -12,7 +12,7 @@ use crate::open_epochs::EpochForm;
 use crate::program::{Act, Ordinal, Start};
 use crate::violation::{BrokenAssertion, Location, ViolationKind};
 use carrousel_rank::epoch::{Call, Packet};
-use carrousel_rank::{Communicator, TagSelector};
+use carrousel_rank::{Communicator, RankId, TagSelector};
 use std::collections::{BTreeSet, HashMap};
 
 /// Calls of a rank on a window that are told of a deadlock, at most: the last ones.
@@ -143,6 +143,39 @@ impl<'a> Evidence<'a> {
         self.whole_collectives(steps)
     }
 
+    /// The step at which it goes wrong: the last one, but what is left over at the end was begun by another.
+    pub(super) fn wrong(&self, kind: ViolationKind) -> Option<usize> {
+        match kind {
+            ViolationKind::Stuck => None,
+            ViolationKind::Leak { at, request } => self.start(at, request),
+            ViolationKind::EpochLeftOpen { at, epoch } => self.own.get(&(at, epoch.opened_at)).copied(),
+            ViolationKind::Unmatched { message, .. } => self.message(message).last().copied(),
+            ViolationKind::GroupsDiffer { origin, target, window } => {
+                let (starts, posts) = self.pairs(origin, target, window);
+                let (rank, more, fewer) = match starts.len() > posts.len() {
+                    true => (origin, starts, posts),
+                    false => (target, posts, starts),
+                };
+                let extra = more.get(fewer.len()).filter(|_| more.len() > fewer.len());
+                extra.and_then(|pc| self.own.get(&(rank, *pc)).copied())
+            }
+            ViolationKind::UnmatchedOfCollective { from, communicator, .. } => {
+                self.entered(from, communicator, usize::MAX)
+            }
+            _ => self.execution.steps.len().checked_sub(1),
+        }
+    }
+
+    /// The calls of `start` of an origin that name a target, and those of `post` of the target that name the origin.
+    fn pairs(&self, origin: u16, target: u16, window: u16) -> (Vec<u16>, Vec<u16>) {
+        let names = |group: &[RankId], rank: u16| group.contains(&RankId(u32::from(rank)));
+        let starts = self.calls(origin, Some(window));
+        let starts = starts.filter(|(_, call)| matches!(call, Call::Start(group) if names(group, target)));
+        let posts = self.calls(target, Some(window));
+        let posts = posts.filter(|(_, call)| matches!(call, Call::Post(group) if names(group, origin)));
+        (starts.map(|(pc, _)| pc).collect(), posts.map(|(pc, _)| pc).collect())
+    }
+
     /// The step that starts a request.
     pub(super) fn start(&self, rank: u16, ordinal: Ordinal) -> Option<usize> {
         let pc = self.names.step_of(rank, ordinal)?;
@@ -193,11 +226,34 @@ impl<'a> Evidence<'a> {
         meant.filter_map(|(pc, _)| self.own.get(&(rank, pc)).copied()).collect()
     }
 
-    /// The last calls of a rank on the epochs of a window, or of all.
+    /// The last calls of a rank on the epochs of a window, or of all; of those of one line the last.
     fn of_calls(&self, rank: u16, window: Option<u16>, steps: &mut BTreeSet<usize>) {
-        let made: Vec<usize> =
-            self.calls(rank, window).filter_map(|(pc, _)| self.own.get(&(rank, pc)).copied()).collect();
-        steps.extend(made.iter().rev().take(CALLS_MAX));
+        let made: Vec<(u16, usize)> =
+            self.calls(rank, window).filter_map(|(pc, _)| Some((pc, *self.own.get(&(rank, pc))?))).collect();
+        let mut lines = BTreeSet::new();
+        let line = |pc: u16| self.names.line(rank, usize::from(pc)).ok_or(pc);
+        let last = made.iter().rev().filter(|(pc, _)| lines.insert(line(*pc)));
+        steps.extend(last.map(|(_, at)| at).take(CALLS_MAX));
+    }
+
+    /// The steps without which a step, which is not the first of its rank, could not be: what has arrived was sent, and
+    /// a collective from which it returns was entered. Under the weakest MPI collectives have no packets.
+    pub(super) fn led_to(&self, at: usize) -> impl Iterator<Item = usize> {
+        let step = &self.execution.steps[at];
+        let sent = step.landed.map(|landed| self.execution.sent[landed].launched);
+        let is_packetless = self.names.is_portable();
+        let waited = match step.pc.and_then(|pc| self.names.act(step.at, usize::from(pc))) {
+            Some(Act::Wait(requests)) if is_packetless => &requests[..],
+            _ => &[],
+        };
+        let entered = waited.iter().filter_map(|request| self.collective_of(self.start(step.at, *request)?));
+        let entries = entered.flat_map(|id| self.entries(id)).filter(move |entry| *entry < at);
+        sent.into_iter().chain(entries.collect::<Vec<_>>())
+    }
+
+    /// The steps that enter a collective, in order.
+    pub(super) fn entries(&self, id: CollectiveId) -> impl Iterator<Item = usize> {
+        self.collectives.get(&id).into_iter().flatten().copied()
     }
 
     /// The window that the last step of a rank is about.
@@ -268,36 +324,68 @@ impl<'a> Evidence<'a> {
         steps.extend(one.into_iter().chain(other));
         if let (Some(one), Some(other)) = (one, other) {
             steps.extend(self.chain(one, other));
+            steps.extend(self.ends(first.0, first.1).into_iter().filter(|end| (one..other).contains(end)));
         }
+    }
+
+    /// The calls that have been made to complete an access: flushes, local ones too, and the end of its epoch.
+    fn ends(&self, rank: u16, access: u16) -> Vec<usize> {
+        let program = self.names.program(rank);
+        let it = program.and_then(|program| program.accesses.get(usize::from(access)));
+        let (Some(it), Some(called)) = (it, self.names.step_of_access(rank, access)) else {
+            return Vec::new();
+        };
+        let forms = EpochForm::of_access(it.transfer.target);
+        let closes = |call: Call<'_>| EpochForm::closed_by(call).is_some_and(|form| forms.contains(&form));
+        let flushes = |call: Call<'_>| match call {
+            Call::Flush(point) | Call::FlushWithRequest(point) => {
+                point.target.is_none_or(|target| target == it.transfer.target)
+            }
+            _ => false,
+        };
+        let mut ends = Vec::new();
+        for (pc, call) in self.calls(rank, Some(it.window)).filter(|(pc, _)| usize::from(*pc) > called) {
+            if closes(call) || flushes(call) {
+                ends.extend(self.own.get(&(rank, pc)));
+            }
+            if closes(call) {
+                break;
+            }
+        }
+        ends
     }
 
     /// The messages and collectives that lead from one step to another, each with its ends; nothing if there are none.
     pub(super) fn chain(&self, from: usize, to: usize) -> Vec<usize> {
         let steps = &self.execution.steps;
         let (Some(origin), Some(target)) = (steps.get(from), steps.get(to)) else { return Vec::new() };
-        // Ranks that know of the first step, and the arrival by which they do.
-        let mut informed: HashMap<u16, usize> = HashMap::from([(origin.at, from)]);
+        // Ranks that know of the first step: since which step, and from which.
+        let mut informed: HashMap<u16, (usize, usize)> = HashMap::from([(origin.at, (from, from))]);
         for (at, step) in steps.iter().enumerate().take(to).skip(from) {
-            let Some(sent) = step.landed.map(|landed| &self.execution.sent[landed]) else { continue };
-            let is_message = sent.message.is_some() || sent.channel.context.is_collective();
-            let knows = informed.get(&steps[sent.launched].at).is_some_and(|since| *since <= sent.launched);
-            if is_message && knows {
-                informed.entry(step.at).or_insert(at);
+            let sent = step.landed.map(|landed| &self.execution.sent[landed]);
+            let is_message = |sent: &Sent| sent.message.is_some() || sent.channel.context.is_collective();
+            if sent.is_some_and(|sent| !is_message(sent)) {
+                continue;
+            }
+            let knows =
+                |before: &usize| informed.get(&steps[*before].at).is_some_and(|(since, _)| since <= before);
+            if let Some(before) = self.led_to(at).find(knows) {
+                informed.entry(step.at).or_insert((at, before));
             }
         }
         let mut chain = Vec::new();
         let mut rank = target.at;
-        while let Some(at) = informed.get(&rank).filter(|_| rank != origin.at) {
-            let Some(sent) = steps[*at].landed.map(|landed| &self.execution.sent[landed]) else { break };
-            match sent.message {
-                Some(message) => chain.extend(self.message(message)),
-                None => {
-                    let communicator = sent.channel.context.communicator();
+        while let Some((at, before)) = informed.get(&rank).filter(|_| rank != origin.at) {
+            let sent = steps[*at].landed.map(|landed| &self.execution.sent[landed]);
+            match sent.map(|sent| (sent.message, sent.channel.context.communicator())) {
+                Some((Some(message), _)) => chain.extend(self.message(message)),
+                Some((None, communicator)) => {
                     chain.extend(self.entered(rank, communicator, to));
-                    chain.extend(self.entered(steps[sent.launched].at, communicator, sent.launched + 1));
+                    chain.extend(self.entered(steps[*before].at, communicator, before + 1));
                 }
+                None => chain.push(*before),
             }
-            rank = steps[sent.launched].at;
+            rank = steps[*before].at;
         }
         chain
     }

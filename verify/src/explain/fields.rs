@@ -31,6 +31,7 @@ impl Narrator<'_> {
             sends,
             what,
             matters: true,
+            wrong: None,
         };
         match step.action {
             Action::Step { rank, .. } => {

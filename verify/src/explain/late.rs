@@ -3,7 +3,8 @@
 //! An exploration has no clock, so the programs decide: a rank is late with a call that it has not reached when
 //! another waits for it.
 
-use super::names::{Names, ranks};
+use super::names::Names;
+use super::wording::ranks;
 use crate::network::{ChannelKind, InFlight};
 use crate::open_epochs::EpochForm;
 use crate::program::{Act, Ordinal};
@@ -21,33 +22,53 @@ pub(super) struct Late {
     pub(super) pattern: Inefficiency,
     /// Which ranks, ascending.
     pub(super) by: Vec<u16>,
+    /// They have no statement left that does it: who waits for it waits for ever.
+    pub(super) is_never: bool,
 }
 
-/// Puts `more` to those that are late with the same.
-pub(super) fn add(all: &mut Vec<Late>, more: impl IntoIterator<Item = (Inefficiency, u16)>) {
-    for (pattern, by) in more {
-        match all.iter_mut().find(|late| late.pattern == pattern) {
+/// Puts `more` to those that are late with the same; the last of each says whether it never does it.
+pub(super) fn add(all: &mut Vec<Late>, more: impl IntoIterator<Item = (Inefficiency, u16, bool)>) {
+    for (pattern, by, is_never) in more {
+        match all.iter_mut().find(|late| (late.pattern, late.is_never) == (pattern, is_never)) {
             Some(late) => {
                 let at = late.by.partition_point(|other| *other < by);
                 if late.by.get(at) != Some(&by) {
                     late.by.insert(at, by);
                 }
             }
-            None => all.push(Late { pattern, by: vec![by] }),
+            None => all.push(Late { pattern, by: vec![by], is_never }),
         }
     }
 }
 
-/// ` (Late Post)`: the patterns of some ranks, behind their names.
+/// ` (Late Post)`: the patterns of some ranks, behind their names. What never comes is not late.
 pub(super) fn in_brackets(late: &[Late]) -> String {
-    let names: Vec<String> = late.iter().map(|late| late.pattern.to_string()).collect();
+    let late = late.iter().filter(|late| !late.is_never);
+    let names: Vec<String> = late.map(|late| late.pattern.to_string()).collect();
     if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
 
-/// `Late Post of rank 1, Late Complete of ranks 2 and 3`.
+/// `Late Post of rank 1, ranks 2 and 3 never complete their access`.
 pub(super) fn in_words(late: &[Late]) -> String {
-    let each = late.iter().map(|late| format!("{} of {}", late.pattern, ranks(&late.by)));
+    let each = late.iter().map(|late| match late.is_never {
+        false => format!("{} of {}", late.pattern, ranks(&late.by)),
+        true => format!("{} never {}", ranks(&late.by), deed(late.pattern, late.by.len() == 1)),
+    });
     each.collect::<Vec<_>>().join(", ")
+}
+
+/// What is late, as a verb of one rank, or of several.
+fn deed(pattern: Inefficiency, is_one: bool) -> &'static str {
+    match (pattern, is_one) {
+        (Inefficiency::LatePost, true) => "posts for it",
+        (Inefficiency::LatePost, false) => "post for it",
+        (Inefficiency::LateComplete, true) => "completes an access to it",
+        (Inefficiency::LateComplete, false) => "complete an access to it",
+        (Inefficiency::EarlyFence | Inefficiency::WaitAtFence, true) => "calls this fence",
+        (Inefficiency::EarlyFence | Inefficiency::WaitAtFence, false) => "call this fence",
+        (Inefficiency::LateUnlock, true) => "unlocks",
+        (Inefficiency::LateUnlock, false) => "unlock",
+    }
 }
 
 /// What the ranks have called of a window so far.
@@ -59,7 +80,8 @@ pub(super) struct Called<'a, P: Protocol> {
 
 impl<P: Protocol> Called<'_, P> {
     /// Whether a target has not called what grants an origin its access with this number.
-    pub(super) fn post(&self, target: u16, origin: u16, access: u64) -> Option<(Inefficiency, u16)> {
+    pub(super) fn post(&self, target: u16, origin: u16, access: u64) -> Option<(Inefficiency, u16, bool)> {
+        let will = self.will_post(target, origin);
         let origin = RankId(u32::from(origin));
         let exposes = |call: &Call<'_>| match call {
             Call::Post(group) => group.contains(&origin),
@@ -67,18 +89,75 @@ impl<P: Protocol> Called<'_, P> {
             _ => false,
         };
         let posted = self.calls(target).filter(exposes).count() as u64;
-        (posted < access).then_some((Inefficiency::LatePost, target))
+        (posted < access).then_some((Inefficiency::LatePost, target, !will))
     }
 
     /// Whether a rank has a statement left that makes such a call on the window.
-    pub(super) fn is_left(&self, rank: u16, is_it: impl Fn(Call<'_>) -> bool) -> bool {
+    fn is_left(&self, rank: u16, is_it: impl Fn(Call<'_>) -> bool) -> bool {
         let pc = self.state.procs.get(usize::from(rank)).map_or(0, |proc| proc.pc);
         let calls = self.names.program(rank).into_iter().flat_map(|program| program.calls());
         calls.filter(|(at, call)| *at >= pc && call.window == self.window).any(|(_, call)| is_it(call.call()))
     }
 
+    /// Whether a rank has a statement left that exposes its memory to an origin.
+    pub(super) fn will_post(&self, rank: u16, origin: u16) -> bool {
+        let origin = RankId(u32::from(origin));
+        self.is_left(rank, |call| match call {
+            Call::Post(group) => group.contains(&origin),
+            Call::Fence => self.fences_pair(),
+            _ => false,
+        })
+    }
+
+    /// Whether the fences of two ranks are paired with their calls of start and post, too.
+    fn fences_pair(&self) -> bool {
+        !self.names.is_portable()
+    }
+
+    /// Whether a rank has an access epoch open to a target, or a statement left that opens one: it may yet complete it.
+    pub(super) fn will_complete(&self, rank: u16, target: u16) -> bool {
+        let to = RankId(u32::from(target));
+        let opens = |call: Call<'_>| match call {
+            Call::Start(group) => group.contains(&to),
+            Call::Fence => self.fences_pair(),
+            _ => false,
+        };
+        let is_open = self.has_started(rank, target);
+        self.is_left(rank, |call| opens(call) || is_open && matches!(call, Call::Complete))
+    }
+
+    /// Whether a rank has a fence left.
+    pub(super) fn will_fence(&self, rank: u16) -> bool {
+        self.is_left(rank, |call| matches!(call, Call::Fence))
+    }
+
+    /// Those of some ranks that have no statement left that does something, as the end of a sentence: `, which no later
+    /// statement of rank 4 does`.
+    pub(super) fn never(&self, ranks_of: &[u16], will: impl Fn(u16) -> bool) -> (Vec<u16>, String) {
+        let is_finished = |rank: &u16| {
+            let pc = self.state.procs.get(usize::from(*rank)).map_or(0, |proc| usize::from(proc.pc));
+            self.names.act(*rank, pc).is_none()
+        };
+        let never: Vec<u16> = ranks_of.iter().copied().filter(|rank| !will(*rank)).collect();
+        let (gone, rest): (Vec<u16>, Vec<u16>) = never.iter().partition(|rank| is_finished(rank));
+        let verb = if gone.len() == 1 { "has" } else { "have" };
+        let text = match (&gone[..], &rest[..]) {
+            ([], []) => String::new(),
+            ([], rest) => format!(", which no later statement of {} does", ranks(rest)),
+            (gone, []) => format!(", but {} {verb} finished", ranks(gone)),
+            (gone, rest) => {
+                format!(
+                    ", but {} {verb} finished and no later statement of {} does",
+                    ranks(gone),
+                    ranks(rest)
+                )
+            }
+        };
+        (never, text)
+    }
+
     /// Whether an origin has an access epoch open to a target.
-    pub(super) fn has_started(&self, origin: u16, target: u16) -> bool {
+    fn has_started(&self, origin: u16, target: u16) -> bool {
         let to = RankId(u32::from(target));
         let last = self.calls(origin).filter(|call| matches!(call, Call::Start(_) | Call::Complete)).last();
         matches!(last, Some(Call::Start(group)) if group.contains(&to))
@@ -94,17 +173,22 @@ impl<P: Protocol> Called<'_, P> {
     }
 
     /// Whether an origin has not closed the access that an exposure of this number is for.
-    pub(super) fn complete(&self, origin: u16, target: u16, exposure: u64) -> Option<(Inefficiency, u16)> {
+    pub(super) fn complete(
+        &self,
+        origin: u16,
+        target: u16,
+        exposure: u64,
+    ) -> Option<(Inefficiency, u16, bool)> {
         // An origin whose access took another grant may have completed it long ago.
         let is_late = !self.has_closed(origin, target, exposure) && self.mixed(origin, target).is_none();
-        is_late.then_some((Inefficiency::LateComplete, origin))
+        is_late.then_some((Inefficiency::LateComplete, origin, !self.will_complete(origin, target)))
     }
 
     /// Whether a rank has not called the fence that another waits for, or has, and its data is on the way.
-    pub(super) fn fence(&self, rank: u16, waits: u16, exposure: u64) -> Option<(Inefficiency, u16)> {
+    pub(super) fn fence(&self, rank: u16, waits: u16, exposure: u64) -> Option<(Inefficiency, u16, bool)> {
         match self.has_closed(rank, waits, exposure) {
-            false => Some((Inefficiency::WaitAtFence, rank)),
-            true if self.has_data(rank, waits, exposure) => Some((Inefficiency::EarlyFence, rank)),
+            false => Some((Inefficiency::WaitAtFence, rank, !self.will_fence(rank))),
+            true if self.has_data(rank, waits, exposure) => Some((Inefficiency::EarlyFence, rank, false)),
             true => None,
         }
     }
@@ -124,11 +208,27 @@ impl<P: Protocol> Called<'_, P> {
     }
 
     /// Whether a rank holds the lock of a host and has not called what releases it.
-    pub(super) fn unlock(&self, holder: u16, host: u16) -> Option<(Inefficiency, u16)> {
+    pub(super) fn unlock(&self, holder: u16, host: u16) -> Option<(Inefficiency, u16, bool)> {
         let epochs = &self.state.procs.get(usize::from(holder))?.epochs;
         let locks = |form| form == EpochForm::Lock(host) || form == EpochForm::LockAll;
         let is_open = epochs.iter().any(|epoch| epoch.window == self.window && locks(epoch.form));
-        is_open.then_some((Inefficiency::LateUnlock, holder))
+        is_open.then_some((Inefficiency::LateUnlock, holder, !self.will_unlock(holder, host)))
+    }
+
+    /// The holders of a host's lock that have no statement left that releases it.
+    pub(super) fn never_unlock(&self, holders: &[u16], host: u16) -> Vec<u16> {
+        let keeps = |holder: &u16| self.unlock(*holder, host).is_some_and(|(.., is_never)| is_never);
+        holders.iter().copied().filter(keeps).collect()
+    }
+
+    /// Whether a rank has a statement left that releases the lock of a host.
+    fn will_unlock(&self, rank: u16, host: u16) -> bool {
+        let at = RankId(u32::from(host));
+        self.is_left(rank, |call| match call {
+            Call::Unlock(target) => target == at,
+            Call::UnlockAll => true,
+            _ => false,
+        })
     }
 
     /// Whether an origin has closed its access to a target that has this number, from 1.

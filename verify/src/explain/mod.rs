@@ -1,18 +1,19 @@
 //! Counterexamples for people: a path told as numbered steps, summed up, and drawn.
 //!
 //! Begin reading at [`explain`]. A path is a sequence of states; what happened between two of them is found by
-//! comparing them (`execution`), named by the lines of the scenario (`names`), put into words (`narrator`) and into
+//! comparing them (`execution`), named by the lines of the scenario (`names`), put into words (`narrator`, `wording`) and into
 //! fields for programs (`fields`). The violation at its end is summed up with the rule that is broken (`diagnosis`;
 //! `stuck` for deadlocks), and with the ranks that others wait for in windows (`waits`, `late`). Of a path only the steps
 //! are told that the violation is about (`evidence`) or that have led there (`slice`), some of them as one, and the others
 //! by their number (`telling`). What is told is drawn (`draw`), the epochs of windows beside it (`epochs`,
-//! `draw_epochs`).
+//! `epochs_of_calls`, `draw_epochs`).
 
 mod diagnosis;
 mod diagnosis_of_windows;
 mod draw;
 mod draw_epochs;
 mod epochs;
+mod epochs_of_calls;
 mod evidence;
 mod execution;
 mod fields;
@@ -27,12 +28,13 @@ mod telling;
 mod wait_reason;
 mod waits;
 mod weakest;
+mod wording;
 
 use crate::action::Action;
 use crate::chart::Chart;
 use crate::explore::Path;
 use crate::program::Job;
-use crate::report::{Counterexample, StepReport};
+use crate::report::{Counterexample, StepReport, ToldReport};
 use crate::state::State;
 use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::Protocol;
@@ -92,13 +94,18 @@ pub fn explain<P: Protocol>(
     let narrator = Narrator { names: &names, execution: &execution };
     let mut steps: Vec<StepReport> = execution.steps.iter().map(|step| narrator.step(step)).collect();
     steps.iter_mut().zip(&slice.keep).for_each(|(step, keep)| step.matters = *keep);
-    let told = slice.told.iter().map(|step| telling::told(&evidence, &steps, step)).collect();
+    telling::mark(&evidence, &mut steps, kind, &diagnosis.here, deadlock.as_ref());
+    let mut told: Vec<ToldReport> =
+        slice.told.iter().map(|step| telling::told(&evidence, &steps, step)).collect();
+    told.extend(deadlock.iter().flat_map(|deadlock| telling::waits(&evidence, deadlock)));
+    let stuck = deadlock.as_ref().map_or_else(Vec::new, |deadlock| deadlock.reports(&names));
     let folded = telling::folded(&evidence, &slice, deadlock.as_ref());
-    let ending = Ending { deadlock: deadlock.as_ref(), diagnosis: &diagnosis, late: &late };
+    let wrong = evidence.wrong(kind);
+    let ending = Ending { deadlock: deadlock.as_ref(), diagnosis: &diagnosis, wrong, late: &late };
     let chart = draw::chart(&names, &execution, &slice, &ending);
     let full_chart = draw::chart(&names, &execution, &Slice::whole(steps.len()), &ending);
     let sentences = summary.clone();
-    Counterexample { summary, sentences, steps, told, folded, chart, full_chart }
+    Counterexample { summary, sentences, steps, stuck, told, folded, chart, full_chart }
 }
 
 /// Whether the library has broken a promise, so that its packets are what matters.
@@ -148,6 +155,6 @@ pub(crate) fn picture<P: Protocol>(job: &Job, source: Option<&Scenario>, path: &
     let nothing = Diagnosis { summary: String::new(), here: String::new(), ranks: Vec::new() };
     let all = Slice::whole(execution.steps.len());
     let late = late_waits(&names, path, false);
-    let ending = Ending { deadlock: None, diagnosis: &nothing, late: &late };
+    let ending = Ending { deadlock: None, diagnosis: &nothing, wrong: None, late: &late };
     (!execution.steps.is_empty()).then(|| draw::chart(&names, &execution, &all, &ending))
 }

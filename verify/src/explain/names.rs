@@ -1,5 +1,6 @@
 //! Names of ranks, requests and statements in explanations: by the lines of the scenario, or short names without one.
 
+use super::wording::{nth, ranks};
 use crate::admission::all_refused;
 use crate::hashed::Hashed;
 use crate::later::fault;
@@ -12,8 +13,14 @@ use carrousel_rank::epoch::Flags;
 use carrousel_rank::{Communicator, Kind, Protocol, Source, TagSelector, mpi};
 use carrousel_scenario::{Op, Received, RequestId, Scenario, units};
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+
+/// The most colors of a split that are told with their ranks.
+const COLORS_MAX: usize = 4;
+
+/// Members of communicators among which a rank is looked for.
+const NUMBERED_MAX: u32 = 256;
 
 /// Names of ranks, requests, statements and buffers.
 pub(super) struct Names<'a> {
@@ -159,17 +166,27 @@ impl<'a> Names<'a> {
         )
     }
 
+    /// ` (0 on `rows`)`: the number of a rank in a communicator of another rank, if it is not that of all ranks.
+    pub(super) fn numbered(&self, of: u16, communicator: Communicator, rank: u16) -> String {
+        let number = || {
+            let program = self.program(of).filter(|_| communicator != Communicator::WORLD)?;
+            let all = u32::from(self.ranks()).min(NUMBERED_MAX);
+            (0..all).find(|number| program.rank_in(communicator, *number) == rank)
+        };
+        number().map_or_else(String::new, |number| format!(" ({number} {})", self.on(of, communicator)))
+    }
+
     /// Whether lines are of a scenario that the reader knows.
     pub(super) fn has_lines(&self) -> bool {
         self.source.is_some()
     }
 
-    /// A request in a word or two: `line 4`, `line 4, time 2`, or `s0` without a scenario.
+    /// A request in a word or two: `line 4`, `line 4, 2nd time`, or `s0` without a scenario.
     pub(super) fn tag(&self, rank: u16, ordinal: Ordinal) -> String {
         let start = self.starts.get(usize::from(rank)).and_then(|starts| starts.get(usize::from(ordinal)));
         let line = start.and_then(|(pc, _)| self.line(rank, *pc)).filter(|_| self.source.is_some());
         match (line, start) {
-            (Some(line), Some((_, Some(time)))) => format!("line {line}, time {time}"),
+            (Some(line), Some((_, Some(time)))) => format!("line {line}, {} time", nth(*time)),
             (Some(line), _) => format!("line {line}"),
             _ => self.short(rank, ordinal),
         }
@@ -296,6 +313,35 @@ impl<'a> Names<'a> {
         let program = source.programs.get(usize::from(rank))?;
         let step = program.steps.iter().find(|step| step.line == line)?;
         Some(step.written(source, program).to_string())
+    }
+
+    /// A split without what it is for one rank, and which ranks get which color: ``comm row = split`, `color 0: ranks 0 and 1;
+    /// color 1: rank 2``. `None` for another statement.
+    pub(super) fn split(&self, rank: u16, pc: usize) -> Option<(String, String)> {
+        let (source, line) = (self.source?, self.line(rank, pc)?);
+        let mut name = None;
+        let mut by_color: BTreeMap<Option<u32>, Vec<(i32, u16)>> = BTreeMap::new();
+        for (rank, program) in (0..=u16::MAX).zip(&source.programs) {
+            let its = program.steps.iter().take_while(|step| is_split(step)).find(|step| step.line == line);
+            if let Some(Op::Split { name: made, color, key, .. }) = its.map(|step| &step.op) {
+                name = Some(Arc::clone(made));
+                by_color.entry(*color).or_default().push((*key, rank));
+            }
+        }
+        // The members of a color are numbered by their keys.
+        by_color.values_mut().for_each(|members| members.sort_unstable());
+        let group = |(color, members): (&Option<u32>, &Vec<(i32, u16)>)| {
+            let members: Vec<u16> = members.iter().map(|(_, rank)| *rank).collect();
+            let order = if members.is_sorted() { "" } else { " in this order" };
+            match color {
+                Some(color) => format!("color {color}: {}{order}", ranks(&members)),
+                None => format!("no color: {}", ranks(&members)),
+            }
+        };
+        let mut groups: Vec<String> = by_color.iter().take(COLORS_MAX).map(group).collect();
+        let more = by_color.len().saturating_sub(COLORS_MAX);
+        groups.extend((more > 0).then(|| format!("and {more} more colors")));
+        Some((format!("comm {} = split", name?), groups.join("; ")))
     }
 
     fn spell(&self, rank: u16, act: &Act) -> String {
@@ -448,38 +494,5 @@ fn call_name(call: Call<'_>) -> &'static str {
         Call::Fence => "fence",
         Call::Transfer { .. } => "access",
         Call::Flush(_) | Call::FlushWithRequest(_) => "flush",
-    }
-}
-
-/// `64KiB`, `3 bytes`.
-pub(super) fn bytes(count: u64) -> String {
-    let size = units::size(count);
-    match (count, size.ends_with(|last: char| last.is_ascii_digit())) {
-        (1, _) => "1 byte".to_owned(),
-        (_, true) => format!("{size} bytes"),
-        (_, false) => size,
-    }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-pub(super) fn list(items: &[String]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
-/// `rank 1`, `ranks 1 and 3`, `ranks 0 to 6`; past a few, a count.
-pub(super) fn ranks(ranks: &[u16]) -> String {
-    let consecutive = ranks.windows(2).all(|pair| pair[1] == pair[0].wrapping_add(1));
-    match ranks {
-        [only] => format!("rank {only}"),
-        [first, .., last] if consecutive && ranks.len() > 2 => format!("ranks {first} to {last}"),
-        _ if ranks.len() > 8 => {
-            let first: Vec<String> = ranks[..6].iter().map(u16::to_string).collect();
-            format!("ranks {} and {} more", first.join(", "), ranks.len() - 6)
-        }
-        _ => format!("ranks {}", list(&ranks.iter().map(u16::to_string).collect::<Vec<_>>())),
     }
 }

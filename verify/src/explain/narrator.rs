@@ -1,11 +1,12 @@
 //! One step in words: the rank, what it does, and the effects.
 
 use super::execution::{ExecutedStep, Execution, Sent, SentId};
-use super::names::{Names, list, ranks};
+use super::names::Names;
+use super::wording::{list, ranks};
 use super::{of_windows, weakest};
 use crate::action::{Action, Choice};
 use crate::network::{ChannelKind, InFlight, Reading};
-use crate::program::{Act, Ordinal};
+use crate::program::{Act, Ordinal, Start};
 use crate::report::StepReport;
 use carrousel_rank::epoch::{self, GrantWord};
 use carrousel_rank::{Handle, Packet, RtrId};
@@ -72,6 +73,9 @@ impl Narrator<'_> {
                 if deeds.is_empty() && self.names.statement(rank, pc + 1) == self.names.statement(rank, pc) {
                     deeds.push("begins".to_owned());
                 }
+            }
+            Some(Act::AwaitGrants(_)) if self.is_blocking(rank, pc) => {
+                deeds.push("opens its epoch".to_owned())
             }
             Some(Act::Wait(_) | Act::AwaitGrants(_)) => deeds.push("returns".to_owned()),
             Some(Act::Test(_)) => {
@@ -246,7 +250,16 @@ impl Narrator<'_> {
         };
         for ordinal in &step.completed {
             if subject == Some(*ordinal) {
-                deeds.push("is complete at once".to_owned());
+                // The program does not know yet, and its buffer is not its own.
+                let returns = step.pc.is_some_and(|pc| self.is_blocking(at, usize::from(pc)));
+                let is_send = matches!(self.names.start(at, *ordinal), Some(Start::Send { .. }));
+                let done = match (returns, is_send && self.names.is_portable()) {
+                    (true, false) => "is complete at once",
+                    (false, false) => "is ready for its wait",
+                    (true, true) => "may return before it is received",
+                    (false, true) => "its wait may return before it is received",
+                };
+                deeds.push(done.to_owned());
             } else if self.concerned(step) == Some(*ordinal) {
                 deeds.push("completes it".to_owned());
             } else {
@@ -266,6 +279,14 @@ impl Narrator<'_> {
             );
         }
         deeds
+    }
+
+    /// Whether the statement that a step begins ends by waiting for what it has started.
+    fn is_blocking(&self, rank: u16, pc: usize) -> bool {
+        let line = |pc: usize| self.names.line(rank, pc);
+        let waits = |pc: &usize| matches!(self.names.act(rank, *pc), Some(Act::Wait(_)));
+        // A `sendrecv` starts twice.
+        line(pc).is_none() || (pc + 1..pc + 3).filter(waits).any(|wait| line(wait) == line(pc))
     }
 
     /// What a step sends; what it does to many ranks alike is said once.

@@ -2,9 +2,10 @@
 
 use super::diagnosis::diagnosis;
 use super::execution::Execution;
-use super::names::{Names, faults, list};
+use super::names::{Names, faults};
 use super::narrator::Narrator;
 use super::stuck::Deadlock;
+use super::wording::list;
 use crate::explore::Path;
 use crate::program::{Job, Start};
 use crate::state::{Open, Proc, State};

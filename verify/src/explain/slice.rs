@@ -6,7 +6,7 @@
 //! library is to blame, each of its packets may be the reason.
 
 use super::evidence::{CollectiveId, Evidence};
-use super::execution::{ExecutedStep, Sent};
+use super::execution::ExecutedStep;
 use crate::action::Action;
 use crate::network::InFlight;
 use crate::program::Act;
@@ -50,7 +50,7 @@ impl Slice {
     pub(super) fn of_program(evidence: &Evidence<'_>, roots: &BTreeSet<usize>) -> Self {
         let execution = evidence.execution;
         let is_telling = |at: &usize| roots.contains(at) || is_telling(evidence, *at);
-        let whole = past(&execution.steps, &execution.sent, |at, _| roots.contains(&at));
+        let whole = past(evidence, |at, _| roots.contains(&at));
         let whole: BTreeSet<usize> =
             (0..execution.steps.len()).filter(|at| whole[*at]).filter(is_telling).collect();
         let mut told = gather(evidence, &whole);
@@ -76,7 +76,7 @@ impl Slice {
         if count <= LIBRARY_MAX {
             return Self::whole(count);
         }
-        let keep = past(&execution.steps, &execution.sent, |_, step| ranks.contains(&step.at));
+        let keep = past(evidence, |_, step| ranks.contains(&step.at));
         if keep.iter().filter(|keep| !**keep).count() < LEFT_OUT_MIN {
             return Self::whole(count);
         }
@@ -86,9 +86,10 @@ impl Slice {
     }
 }
 
-/// The causal past of the steps that matter: a step depends on the earlier ones of its rank, and the arrival of something
-/// on the step that sent it.
-fn past(steps: &[ExecutedStep], sent: &[Sent], matters: impl Fn(usize, &ExecutedStep) -> bool) -> Vec<bool> {
+/// The causal past of the steps that matter: a step depends on the earlier ones of its rank, the arrival of something on
+/// the step that sent it, and the return from a collective on those that enter it.
+fn past(evidence: &Evidence<'_>, matters: impl Fn(usize, &ExecutedStep) -> bool) -> Vec<bool> {
+    let steps = &evidence.execution.steps;
     // Ranks of which a later step is kept: their earlier steps led there.
     let mut active: HashSet<u16> = HashSet::new();
     let mut keep = vec![false; steps.len()];
@@ -98,9 +99,7 @@ fn past(steps: &[ExecutedStep], sent: &[Sent], matters: impl Fn(usize, &Executed
         }
         keep[at] = true;
         active.insert(step.at);
-        if let Some(sent) = step.landed.and_then(|landed| sent.get(landed)) {
-            keep[sent.launched] = true;
-        }
+        evidence.led_to(at).for_each(|before| keep[before] = true);
     }
     keep
 }

@@ -5,16 +5,18 @@ mod stuck_state;
 mod waiting;
 
 use super::execution::Execution;
-use super::names::{Names, bytes, ranks};
+use super::names::Names;
 use super::waits;
+use super::wording::{bytes, ranks};
 use crate::cycle;
 use crate::explore::Path;
 use crate::program::Start;
+use crate::report::StuckReport;
 use carrousel_rank::{Kind, Protocol};
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use stuck_state::StuckState;
-use waiting::Waiting;
+pub(super) use waiting::Waiting;
 
 /// The most ranks of a cycle that are named one by one, and the most ranks whose steps are told as examples.
 const LISTED_MAX: usize = 8;
@@ -24,6 +26,8 @@ const SAYINGS_MAX: usize = 4;
 const CAUSES_MAX: usize = 3;
 /// Of ranks that wait in the same way, so many are told step by step.
 const ALIKE_TOLD: usize = 2;
+/// The most sentences about ranks that wait because of them.
+const VICTIMS_MAX: usize = 2;
 /// Sentences that are told as examples if there are more.
 const EXAMPLES: usize = 3;
 /// From so many ranks on that wait in the same way, one is told as an example.
@@ -65,16 +69,49 @@ impl Deadlock {
         self.cycle.iter().copied().chain(rest).collect()
     }
 
-    /// The ranks whose steps are told: those of the cycle, or else those whose wait no rank can end. Of many that wait in the
-    /// same way, some are told as examples.
-    pub(super) fn told(&self) -> Vec<u16> {
-        let is_cause = |waiting: &&Waiting| match self.cycle.is_empty() {
-            true => waiting.edges.is_empty(),
-            false => self.cycle.contains(&waiting.rank),
-        };
-        let mut causes: Vec<&Waiting> = self.waiting.iter().filter(is_cause).collect();
+    /// Whether a rank is a cause, rather than one that only waits for others that wait: it is in the cycle, or waits for
+    /// something that no rank has still to do.
+    fn is_cause(&self, waiting: &Waiting) -> bool {
+        let is_first = || self.cycle.is_empty() && waiting.edges.is_empty();
+        self.cycle.contains(&waiting.rank) || waiting.is_never() || is_first()
+    }
+
+    /// The ranks that are the cause, those of the cycle first, in its order; all if none is.
+    fn causes(&self) -> Vec<&Waiting> {
+        let place = |waiting: &&Waiting| self.cycle.iter().position(|rank| *rank == waiting.rank);
+        let mut causes: Vec<&Waiting> = self.waiting.iter().filter(|it| self.is_cause(it)).collect();
+        causes.sort_by_key(|waiting| place(waiting).unwrap_or(usize::MAX));
         if causes.is_empty() {
             causes.extend(&self.waiting);
+        }
+        causes
+    }
+
+    /// The ranks that only wait for others that wait.
+    fn victims(&self) -> Vec<&Waiting> {
+        let causes = self.causes();
+        let is_victim = |waiting: &&Waiting| causes.iter().all(|cause| cause.rank != waiting.rank);
+        self.waiting.iter().filter(is_victim).collect()
+    }
+
+    /// All ranks that wait, for programs.
+    pub(super) fn reports(&self, names: &Names<'_>) -> Vec<StuckReport> {
+        let victims: HashSet<u16> = self.victims().iter().map(|waiting| waiting.rank).collect();
+        let report = |waiting: &Waiting| StuckReport {
+            rank: u32::from(waiting.rank),
+            line: waiting.line,
+            what: names.statement(waiting.rank, waiting.pc),
+            is_victim: victims.contains(&waiting.rank),
+        };
+        self.waiting.iter().map(report).collect()
+    }
+
+    /// The ranks whose steps are told: those of the cycle, or else those that are the cause. Of many that wait in the same way, some are told as
+    /// examples.
+    pub(super) fn told(&self) -> Vec<u16> {
+        let mut causes = self.causes();
+        if !self.cycle.is_empty() {
+            causes.truncate(self.cycle.len());
         }
         if causes.len() <= CAUSES_MAX {
             return causes.iter().map(|waiting| waiting.rank).collect();
@@ -93,30 +130,30 @@ impl Deadlock {
         others.map(|waiting| waiting.rank).collect()
     }
 
-    /// What each rank waits for, the cycle, and the rule.
+    /// What the ranks wait for that are the cause, the cycle, who waits because of them, and the rule.
     pub(super) fn summary(&self, names: &Names<'_>) -> String {
-        let mut sayings = self.sayings();
+        let (mut causes, victims) = (self.causes(), self.victims());
+        // What never comes is a cause by itself, whatever the ranks of a cycle do.
+        let apart = if self.cycle.is_empty() { Vec::new() } else { causes.split_off(self.cycle.len()) };
+        let mut sayings = sayings(&causes, "");
         if sayings.len() > SAYINGS_MAX {
-            // The cause comes first: a rank of the cycle, or one whose wait no rank can end.
-            let cycle: HashSet<u16> = self.cycle.iter().copied().collect();
-            sayings.sort_by_cached_key(|saying| {
-                let is_cause = |rank: &u16| cycle.contains(rank);
-                !(saying.ranks.iter().any(is_cause) || saying.first.edges.is_empty())
-            });
             sayings.truncate(EXAMPLES);
         }
+        let mut text = format!("Deadlock: {}", joined(&sayings));
         let told: usize = sayings.iter().map(|saying| saying.ranks.len()).sum();
-        let mut text = String::from("Deadlock: ");
-        text.push_str(&sayings.iter().map(|saying| saying.text.as_str()).collect::<Vec<_>>().join("; "));
-        let more = self.waiting.len() - told;
-        if more > 0 {
-            let s = if more == 1 { " waits" } else { "s wait" };
-            text.push_str(&format!("; {more} more rank{s} forever"));
+        match causes.len() - told {
+            0 => {}
+            1 => text.push_str("; 1 more rank waits forever"),
+            more => text.push_str(&format!("; {more} more ranks wait forever")),
         }
         text.push('.');
         if self.cycle.len() > 1 {
             text.push_str(&format!(" They wait for each other: {}.", self.circle()));
         }
+        let room = VICTIMS_MAX.max(SAYINGS_MAX.saturating_sub(sayings.len()));
+        text.push_str(&others("Apart from that,", &apart, "", room));
+        text.push_str(&others("Because of this,", &victims, ", too,", room));
+        text.push_str(&self.ended(names, &text));
         let mixed = self.waiting.iter().flat_map(|waiting| &waiting.reasons);
         let mixed = mixed.filter_map(|reason| reason.epoch.as_ref()?.mixed).next();
         if let Some(mixed) = mixed {
@@ -133,6 +170,20 @@ impl Deadlock {
         text
     }
 
+    /// ` Ranks 1 and 2 have finished.`: those that do not wait, if the text has not said so.
+    fn ended(&self, names: &Names<'_>, text: &str) -> String {
+        let waits: HashSet<u16> = self.waiting.iter().map(|waiting| waiting.rank).collect();
+        let ended: Vec<u16> = (0..names.ranks()).filter(|rank| !waits.contains(rank)).collect();
+        let verb = if ended.len() == 1 { "has" } else { "have" };
+        let said = format!("{} {verb} finished", ranks(&ended));
+        match &ended[..] {
+            [] => String::new(),
+            _ if text.contains(&said) => String::new(),
+            [_, _, ..] if waits.len() == 1 => " All other ranks have finished.".to_owned(),
+            _ => format!(" {}{}.", said[..1].to_uppercase(), &said[1..]),
+        }
+    }
+
     /// `rank 0 -> rank 1 -> rank 0`.
     fn circle(&self) -> String {
         let mut names: Vec<String> = self.cycle.iter().map(|rank| format!("rank {rank}")).collect();
@@ -144,33 +195,52 @@ impl Deadlock {
         }
         names.join(" -> ")
     }
+}
 
-    /// The sentences about the stuck ranks, equal ones once.
-    fn sayings(&self) -> Vec<Saying<'_>> {
-        let mut sayings = Vec::new();
-        for alike in classes(self.waiting.iter(), Waiting::likeness) {
-            let mut same = classes(alike.iter().copied(), Waiting::account);
-            if same.len() > 1 && alike.len() < ALIKE_MIN {
-                sayings.extend(same.iter().map(|ranks| Saying::new(ranks, &[])));
-            } else {
-                let first = same.swap_remove(0);
-                let told: HashSet<u16> = first.iter().map(|waiting| waiting.rank).collect();
-                let others: Vec<u16> =
-                    alike.iter().map(|waiting| waiting.rank).filter(|rank| !told.contains(rank)).collect();
-                sayings.push(Saying::new(&first, &others));
-            }
+/// The sentences about some stuck ranks, equal ones once. `too` stands behind their verbs.
+fn sayings<'a>(waiting: &[&'a Waiting], too: &str) -> Vec<Saying<'a>> {
+    let mut sayings = Vec::new();
+    for alike in classes(waiting.iter().copied(), Waiting::likeness) {
+        let mut same = classes(alike.iter().copied(), Waiting::account);
+        if same.len() > 1 && alike.len() < ALIKE_MIN {
+            sayings.extend(same.iter().map(|ranks| Saying::new(ranks, &[], too)));
+        } else {
+            let first = same.swap_remove(0);
+            let told: HashSet<u16> = first.iter().map(|waiting| waiting.rank).collect();
+            let others: Vec<u16> =
+                alike.iter().map(|waiting| waiting.rank).filter(|rank| !told.contains(rank)).collect();
+            sayings.push(Saying::new(&first, &others, too));
         }
-        sayings
     }
+    sayings
+}
+
+/// A sentence about further ranks that wait, of which some are told; nothing if there are none.
+fn others(because: &str, waiting: &[&Waiting], too: &str, room: usize) -> String {
+    if waiting.is_empty() {
+        return String::new();
+    }
+    let mut sayings = sayings(waiting, too);
+    sayings.truncate(room);
+    let told: usize = sayings.iter().map(|saying| saying.ranks.len()).sum();
+    let more = match waiting.len() - told {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    format!(" {because} {}{more}.", joined(&sayings))
+}
+
+fn joined(sayings: &[Saying<'_>]) -> String {
+    sayings.iter().map(|saying| saying.text.as_str()).collect::<Vec<_>>().join("; ")
 }
 
 impl<'a> Saying<'a> {
     /// A sentence about ranks that wait for the same (at least one), and others that wait in the same way.
-    fn new(same: &[&'a Waiting], others: &[u16]) -> Self {
+    fn new(same: &[&'a Waiting], others: &[u16], too: &str) -> Self {
         let first = same[0];
         let mut all: Vec<u16> = same.iter().map(|waiting| waiting.rank).collect();
         let verb = if all.len() == 1 { "waits" } else { "wait" };
-        let mut text = format!("{} {verb} {} {}", ranks(&all), first.place, first.why());
+        let mut text = format!("{} {verb}{too} {} {}", ranks(&all), first.place, first.why());
         text.truncate(text.trim_end().len());
         if !others.is_empty() {
             let verb = if others.len() == 1 { "waits" } else { "wait" };

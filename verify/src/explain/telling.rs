@@ -1,12 +1,17 @@
 //! What is told of a path, in lines: its steps, collectives as one step each, and how many statements are not told.
 
 use super::evidence::{CollectiveId, Evidence};
-use super::names::{list, ranks};
 use super::slice::{Slice, ToldStep};
-use super::stuck::Deadlock;
+use super::stuck::{Deadlock, Waiting};
+use super::wording::{list, ranks};
 use crate::report::{StepReport, ToldReport};
+use crate::violation::ViolationKind;
 use std::collections::BTreeMap;
 
+/// What goes wrong where a rank waits that can never go on.
+const WAITS: &str = "waits forever";
+/// The same of several ranks.
+const WAIT: &str = "wait forever";
 /// Lines about statements that are not told, at most.
 const LINES_MAX: usize = 4;
 
@@ -14,8 +19,64 @@ const LINES_MAX: usize = 4;
 pub(super) fn told(evidence: &Evidence<'_>, steps: &[StepReport], step: &ToldStep) -> ToldReport {
     match step {
         ToldStep::One(at) => ToldReport::of(&steps[*at]),
-        ToldStep::Collective(id, entries) => collective(evidence, *id, entries),
+        ToldStep::Collective(id, entries) => {
+            let is_marked = |at: &&usize| steps[**at].wrong.is_some();
+            let mut marked: Vec<u16> =
+                entries.iter().filter(is_marked).map(|at| evidence.execution.steps[*at].at).collect();
+            marked.sort_unstable();
+            let first = entries.iter().find(is_marked).and_then(|at| steps[*at].wrong.clone());
+            let waits = if marked.len() == 1 { WAITS } else { WAIT };
+            let wrong = match first.as_deref() {
+                // Of a reduction, some ranks may be done, and others wait.
+                Some(WAITS) if marked.len() < entries.len() => Some(format!("{} {waits}", ranks(&marked))),
+                Some(WAITS) => Some(waits.to_owned()),
+                _ => first,
+            };
+            ToldReport { wrong, ..collective(evidence, *id, entries) }
+        }
     }
+}
+
+/// Says of steps what goes wrong there: of the one that violates `here`, of those after which ranks wait forever this.
+pub(super) fn mark(
+    evidence: &Evidence<'_>,
+    steps: &mut [StepReport],
+    kind: ViolationKind,
+    here: &str,
+    deadlock: Option<&Deadlock>,
+) {
+    let wrong = evidence.wrong(kind).filter(|_| !here.is_empty());
+    if let Some(step) = wrong.and_then(|at| steps.get_mut(at)) {
+        step.wrong = Some(here.to_owned());
+    }
+    let waiting = deadlock.map_or(&[][..], |deadlock| &deadlock.waiting);
+    for at in waiting.iter().filter_map(|waiting| begun(evidence, waiting)) {
+        steps[at].wrong = Some(WAITS.to_owned());
+    }
+}
+
+/// The step that has begun the statement at which a rank waits; none if that began nothing.
+fn begun(evidence: &Evidence<'_>, waiting: &Waiting) -> Option<usize> {
+    let is_own = |at: &usize| {
+        let line = |pc: usize| evidence.names.line(waiting.rank, pc);
+        let pc = evidence.execution.steps[*at].pc.map(usize::from);
+        pc.is_some_and(|pc| line(pc).is_some() && line(pc) == line(waiting.pc))
+    };
+    let starts = waiting.requests.iter().filter_map(|request| evidence.start(waiting.rank, *request));
+    starts.filter(is_own).max()
+}
+
+/// The statements at which ranks wait that are told, where no step has begun them.
+pub(super) fn waits(evidence: &Evidence<'_>, deadlock: &Deadlock) -> Vec<ToldReport> {
+    let told = deadlock.told();
+    let is_told = |waiting: &&Waiting| told.contains(&waiting.rank) && begun(evidence, waiting).is_none();
+    let tell = |waiting: &Waiting| ToldReport {
+        who: format!("rank {}", waiting.rank),
+        line: waiting.line.filter(|_| evidence.names.has_lines()),
+        what: format!("`{}`", evidence.names.statement(waiting.rank, waiting.pc)),
+        wrong: Some(WAITS.to_owned()),
+    };
+    deadlock.waiting.iter().filter(is_told).map(tell).collect()
 }
 
 fn collective(evidence: &Evidence<'_>, id: CollectiveId, entries: &[usize]) -> ToldReport {
@@ -32,8 +93,9 @@ fn collective(evidence: &Evidence<'_>, id: CollectiveId, entries: &[usize]) -> T
     lines.dedup();
     let line = (lines.len() == 1).then(|| lines[0]).flatten().filter(|_| names.has_lines());
     let (rank, pc) = place(&entries[0]);
-    let missing: Vec<u16> =
-        evidence.members(id).into_iter().filter(|rank| entered.binary_search(rank).is_err()).collect();
+    // A rank that has entered it is not missing, told or not.
+    let has_entered = |rank: &u16| evidence.entries(id).any(|at| evidence.execution.steps[at].at == *rank);
+    let missing: Vec<u16> = evidence.members(id).into_iter().filter(|rank| !has_entered(rank)).collect();
     let s = if entered.len() == 1 { "s" } else { "" };
     let others = match &missing[..] {
         [] => "all have entered it".to_owned(),
@@ -47,8 +109,12 @@ fn collective(evidence: &Evidence<'_>, id: CollectiveId, entries: &[usize]) -> T
             format!(" at lines {}", list(&lines))
         }
     };
-    let what = format!("`{}`: enter{s} it{at}; {others}", names.statement(rank, pc));
-    ToldReport { who: ranks(&entered), line, what }
+    let (statement, groups) = match names.split(rank, pc) {
+        Some((statement, groups)) => (statement, format!(": {groups}")),
+        None => (names.statement(rank, pc), String::new()),
+    };
+    let what = format!("`{statement}`: enter{s} it{at}; {others}{groups}");
+    ToldReport { who: ranks(&entered), line, what, wrong: None }
 }
 
 /// `ranks 0 to 3: 12 statements each that have no part in it`.

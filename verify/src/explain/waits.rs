@@ -1,9 +1,10 @@
 //! Why calls on the epochs of windows wait, for whom, and by which rule.
 
 use super::late::{self, Called, Late, Wait};
-use super::names::{Names, ranks};
-use super::wait_reason::WaitReason;
+use super::names::Names;
+use super::wait_reason::{WaitReason, held};
 use super::weakest;
+use super::wording::ranks;
 use crate::grants;
 use crate::program::{Act, Ordinal, Start};
 use crate::state::{Proc, State};
@@ -21,7 +22,7 @@ impl MissingRanks {
         Self { ranks: Vec::new(), late: Vec::new() }
     }
 
-    fn add(&mut self, rank: RankId, late: Option<(Inefficiency, u16)>) {
+    fn add(&mut self, rank: RankId, late: Option<(Inefficiency, u16, bool)>) {
         let rank = rank.0 as u16;
         if let Err(at) = self.ranks.binary_search(&rank) {
             self.ranks.insert(at, rank);
@@ -89,38 +90,19 @@ pub(super) fn reason<P: Protocol>(
     let waits_for = [&posts, &ends, &fences].into_iter().flat_map(|missing| missing.ranks.iter().copied());
     reason.mixed =
         waits_for.filter_map(|other| called.mixed(other, rank).or(called.mixed(rank, other))).next();
+    let (no_post, without_post) = called.never(&posts.ranks, |other| called.will_post(other, rank));
+    let (no_end, without_end) = called.never(&ends.ranks, |other| called.will_complete(other, rank));
+    let (no_fence, without_fence) = called.never(&fences.ranks, |other| called.will_fence(other));
+    reason.never = [no_post, no_end, no_fence].concat();
     let mut wait = |missing: MissingRanks, why: &str| {
         if !missing.ranks.is_empty() {
             reason.add(&format!("for {} to {why}", ranks(&missing.ranks)), missing.ranks, missing.late);
         }
     };
-    let own = RankId(u32::from(rank));
-    let never = |others: &MissingRanks, is_left: &dyn Fn(u16) -> bool| {
-        let never: Vec<u16> = others.ranks.iter().copied().filter(|other| !is_left(*other)).collect();
-        match never.len() {
-            0 => String::new(),
-            _ => format!(", which no later statement of {} does", ranks(&never)),
-        }
-    };
-    let exposes = |call: Call<'_>| match call {
-        Call::Post(group) => group.contains(&own),
-        Call::Fence => true,
-        _ => false,
-    };
-    let no_post = never(&posts, &|other| called.is_left(other, exposes));
-    let no_end = never(&ends, &|other| {
-        called.has_started(other, rank)
-            || called.is_left(other, |call| match call {
-                Call::Start(group) => group.contains(&own),
-                Call::Fence => true,
-                _ => false,
-            })
-    });
-    let no_fence = never(&fences, &|other| called.is_left(other, |call| matches!(call, Call::Fence)));
-    wait(fences, &format!("call fence on {name}{no_fence}"));
-    wait(posts, &format!("expose memory of {name} to it with post{no_post}"));
+    wait(fences, &format!("call fence on {name}{without_fence}"));
+    wait(posts, &format!("expose memory of {name} to it with post{without_post}"));
     wait(deferred, &format!("expose memory of {name} to it, which is deferred behind earlier epochs there"));
-    wait(ends, &format!("complete access to it in {name}{no_end}"));
+    wait(ends, &format!("complete access to it in {name}{without_end}"));
     locks.into_iter().for_each(|host| add_lock(&mut reason, &called, (rank, host)));
     if reason.text.is_empty() {
         let text = match view.deferred() {
@@ -175,11 +157,11 @@ fn add_lock<P: Protocol>(reason: &mut WaitReason, called: &Called<'_, P>, (rank,
     let holders: Vec<u16> = holders.into_iter().map(|(holder, _)| holder).collect();
     let mut late = Vec::new();
     late::add(&mut late, holders.iter().filter_map(|holder| called.unlock(*holder, host)));
-    let verb = if holders.len() == 1 { "holds" } else { "hold" };
-    let text = match &holders[..] {
-        [] => format!("for the lock of {whose} in {window}"),
-        some => format!("for the lock of {whose} in {window}, which {} {verb}", ranks(some)),
-    };
+    let text = format!(
+        "for the lock of {whose} in {window}{}",
+        held(&called.never_unlock(&holders, host), &holders)
+    );
+    reason.never.extend(called.never_unlock(&holders, host));
     reason.add(&text, holders, late);
 }
 
@@ -211,9 +193,9 @@ fn late_wait<P: Protocol>(names: &Names<'_>, state: &State<P>, rank: u16, proc: 
         if is_over {
             continue;
         }
-        for Late { pattern, by } in reason(names, state, proc, (rank, request))?.late {
+        for Late { pattern, by, is_never } in reason(names, state, proc, (rank, request))?.late {
             let wait = wait.get_or_insert_with(|| Wait { rank, pc, request, late: Vec::new() });
-            late::add(&mut wait.late, by.into_iter().map(|by| (pattern, by)));
+            late::add(&mut wait.late, by.into_iter().map(|by| (pattern, by, is_never)));
         }
     }
     wait

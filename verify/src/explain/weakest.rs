@@ -1,8 +1,9 @@
 //! Why calls on windows wait under the weakest MPI, and what happens to locks there.
 
-use super::late::{self, Called, Late};
-use super::names::{Names, list, ranks};
-use super::wait_reason::WaitReason;
+use super::late::{self, Called};
+use super::names::Names;
+use super::wait_reason::{WaitReason, held};
+use super::wording::{list, ranks};
 use crate::open_epochs::EpochForm;
 use crate::program::Ordinal;
 use crate::state::State;
@@ -22,25 +23,28 @@ pub(super) fn reason<P: Protocol>(
     let awaited = plan.awaited(state, rank, ordinal, is_opening);
     let (name, called) = (names.window(window), Called { names, state, window });
     let mut reason = WaitReason::new(window);
-    let mut wait = |others: Vec<u16>, why: String, pattern: Inefficiency, is_late: &dyn Fn(u16) -> bool| {
-        if !others.is_empty() {
-            let mut late: Vec<Late> = Vec::new();
-            late::add(
-                &mut late,
-                others.iter().filter(|other| is_late(**other)).map(|other| (pattern, *other)),
-            );
-            reason.add(&format!("for {} to {why}", ranks(&others)), others, late);
-        }
-    };
-    wait(awaited.fences, format!("call fence on {name}"), Inefficiency::WaitAtFence, &|_| true);
+    let mut wait =
+        |others: Vec<u16>, why: String, pattern: Option<Inefficiency>, will: &dyn Fn(u16) -> bool| {
+            if !others.is_empty() {
+                let (never, text) = called.never(&others, will);
+                let mut late = Vec::new();
+                let each = others.iter().map(|other| (*other, never.contains(other)));
+                late::add(&mut late, each.filter_map(|(other, is_never)| Some((pattern?, other, is_never))));
+                reason.never.extend(never);
+                reason.add(&format!("for {} to {why}{text}", ranks(&others)), others, late);
+            }
+        };
+    let fence = format!("call fence on {name}");
+    wait(awaited.fences, fence, Some(Inefficiency::WaitAtFence), &|other| called.will_fence(other));
     let posts_left = |other: &u16| plan.is_deferred_post(state, rank, ordinal, is_opening, *other);
     let (deferred, posts): (Vec<u16>, Vec<u16>) = awaited.posts.into_iter().partition(posts_left);
-    wait(posts, format!("expose memory of {name} to it with post"), Inefficiency::LatePost, &|_| true);
+    let post = format!("expose memory of {name} to it with post");
+    wait(posts, post, Some(Inefficiency::LatePost), &|other| called.will_post(other, rank));
     let behind = format!("expose memory of {name} to it, which is deferred behind earlier epochs there");
-    wait(deferred, behind, Inefficiency::LatePost, &|_| false);
-    wait(awaited.completes, format!("complete access to it in {name}"), Inefficiency::LateComplete, &|_| {
-        true
-    });
+    wait(deferred, behind, None, &|_| true);
+    let complete = format!("complete access to it in {name}");
+    let will_complete = |other: u16| called.will_complete(other, rank);
+    wait(awaited.completes, complete, Some(Inefficiency::LateComplete), &will_complete);
     for (epoch, host) in awaited.locks {
         let [holders, waiting] = plan.rivals(state, epoch, host);
         reason.hosts.push(host);
@@ -49,10 +53,13 @@ pub(super) fn reason<P: Protocol>(
         let lock = format!("for the lock of {whose} in {name}");
         let text = match (&holders[..], &waiting[..]) {
             ([], []) => lock,
-            ([], some) => format!("{lock}, behind the request of {}", ranks(some)),
-            ([_], _) => format!("{lock}, which {} holds", ranks(&holders)),
-            _ => format!("{lock}, which {} hold", ranks(&holders)),
+            ([], some) => {
+                reason.is_queued = true;
+                format!("{lock}, behind the request of {}, which an MPI may serve first", ranks(some))
+            }
+            _ => format!("{lock}{}", held(&called.never_unlock(&holders, host), &holders)),
         };
+        reason.never.extend(called.never_unlock(&holders, host));
         let mut late = Vec::new();
         late::add(&mut late, holders.iter().filter_map(|holder| called.unlock(*holder, host)));
         reason.add(&text, if holders.is_empty() { waiting } else { holders }, late);

@@ -36,7 +36,7 @@ macro_rules! scenario {
 fn groups_that_do_not_match() {
     let found = drawn("groups_that_do_not_match", Check::DeadlockFreedom, scenario!("wrong-group"));
     let late: Vec<Option<&str>> = found.chart.ends.iter().map(|end| end.late.as_deref()).collect();
-    assert_eq!(late, [Some("Late Post of rank 1"), Some("Late Complete of rank 2")]);
+    assert_eq!(late, [Some("rank 1 never posts for it"), Some("rank 2 never completes an access to it")]);
 }
 
 #[test]
@@ -172,7 +172,6 @@ rank 2
   fence w
 ";
     let found = counterexample(text, Check::DeadlockFreedom);
-    let reason =
-        "for rank 2 to call fence on window `w`, which no later statement of rank 2 does (Wait at Fence)";
+    let reason = "for rank 2 to call fence on window `w`, but rank 2 has finished";
     assert!(found.summary.contains(reason), "{}", found.summary);
 }

@@ -186,6 +186,10 @@ impl<'a> Page<'a> {
         } else {
             self.put(format_args!("<circle class=\"dot\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\"/>"));
         }
+        for other in &row.others {
+            let x = self.x(*other);
+            self.put(format_args!("<circle class=\"dot\" cx=\"{x}\" cy=\"{y}\" r=\"3.5\"/>"));
+        }
         let (x, first) = self.text_at(index);
         for (line, (text, class)) in lines_of(self.chart, index).into_iter().enumerate() {
             let (y, text) = (first + line * LINE, escape(&text));

@@ -1,7 +1,8 @@
 //! The statements that stuck ranks have still ahead, collected once: each of many thousand ranks may ask what all the
 //! others would send, receive or enter.
 
-use crate::explain::names::{Names, ranks};
+use crate::explain::names::Names;
+use crate::explain::wording::ranks;
 use crate::program::{Act, Later, Program, Start};
 use crate::state::State;
 use carrousel_rank::{Communicator, Protocol, RankId, Source, TagSelector, mpi};
@@ -15,10 +16,10 @@ pub(super) struct Ahead {
     sends: BTreeMap<(u16, Communicator, Option<u32>, u16), usize>,
     /// By receiver, communicator and sender: sends whose tag is known only at run time.
     sends_of_any_tag: BTreeMap<(u16, Communicator, u16), usize>,
-    /// By sender: sends whose receiver is known only at run time.
-    sends_to_any: BTreeMap<u16, usize>,
-    /// The ranks of these.
-    senders_to_any: Ranks,
+    /// By sender and tag: sends whose receiver is known only at run time, and perhaps the tag, too.
+    sends_to_any: BTreeMap<(u16, Option<u32>), usize>,
+    /// The senders of these that may have a tag, or any; found when it is asked for.
+    senders_to_any: RefCell<HashMap<Option<u32>, Rc<Ranks>>>,
     /// By receiver, communicator, source and tag; nothing stands for any.
     receives: HashMap<(u16, Communicator, Option<u32>, Option<u32>), usize>,
     /// By rank: how many collectives of a communicator it has entered, and has in all.
@@ -34,7 +35,7 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
-    fn new(list: Vec<u16>) -> Self {
+    pub(super) fn new(list: Vec<u16>) -> Self {
         Self { name: if list.is_empty() { String::new() } else { ranks(&list) }, list: list.into() }
     }
 }
@@ -59,7 +60,7 @@ impl Ahead {
             sends: BTreeMap::new(),
             sends_of_any_tag: BTreeMap::new(),
             sends_to_any: BTreeMap::new(),
-            senders_to_any: Ranks::new(Vec::new()),
+            senders_to_any: RefCell::default(),
             receives: HashMap::new(),
             collectives: Vec::with_capacity(state.procs.len()),
             missing: RefCell::default(),
@@ -88,7 +89,6 @@ impl Ahead {
             }
             ahead.collectives.push(collectives);
         }
-        ahead.senders_to_any = Ranks::new(ahead.sends_to_any.keys().copied().collect());
         ahead
     }
 
@@ -110,10 +110,14 @@ impl Ahead {
     fn later(&mut self, rank: u16, pc: usize, later: &Later) {
         let communicator = later.deferred.communicator();
         match (later.sends, later.to()) {
-            (true, Some(to)) => {
-                self.sends_of_any_tag.entry((to as u16, communicator, rank)).or_insert(pc);
-            }
-            (true, None) => _ = self.sends_to_any.entry(rank).or_insert(pc),
+            (true, Some(to)) => match later.tag() {
+                None => _ = self.sends_of_any_tag.entry((to as u16, communicator, rank)).or_insert(pc),
+                Some(tag) => {
+                    self.sends.entry((to as u16, communicator, Some(tag), rank)).or_insert(pc);
+                    self.sends.entry((to as u16, communicator, None, rank)).or_insert(pc);
+                }
+            },
+            (true, None) => _ = self.sends_to_any.entry((rank, later.tag())).or_insert(pc),
             (false, _) => {
                 let from = later.from().and_then(rank_of);
                 self.receives.entry((rank, communicator, from, None)).or_insert(pc);
@@ -124,12 +128,14 @@ impl Ahead {
     /// The next step of a rank that may send another one such a message.
     pub(super) fn send(&self, from: u16, to: u16, (communicator, tag): Wanted) -> Option<usize> {
         let known = self.sends.get(&(to, communicator, mpi::named(tag), from));
-        let others = [self.sends_of_any_tag.get(&(to, communicator, from)), self.sends_to_any.get(&from)];
-        others.into_iter().chain([known]).flatten().min().copied()
+        let of_any_tag = self.sends_of_any_tag.get(&(to, communicator, from));
+        let to_any = self.sends_to_any.range((from, None)..=(from, Some(u32::MAX)));
+        let to_any = to_any.filter(|((_, sent), _)| may_be(*sent, tag)).map(|(_, pc)| pc);
+        to_any.chain([known, of_any_tag].into_iter().flatten()).min().copied()
     }
 
     /// The ranks that may send a rank such a message: some ranks of its own, or all of those that may send to any.
-    pub(super) fn senders(&self, to: u16, (communicator, tag): Wanted) -> (Vec<u16>, &Ranks) {
+    pub(super) fn senders(&self, to: u16, (communicator, tag): Wanted) -> (Vec<u16>, Rc<Ranks>) {
         let key = |from| (to, communicator, mpi::named(tag), from);
         let known = self.sends.range(key(0)..=key(u16::MAX)).map(|((.., from), _)| *from);
         let key = |from| (to, communicator, from);
@@ -137,8 +143,16 @@ impl Ahead {
         let mut own: Vec<u16> = known.chain(of_any_tag).collect();
         own.sort_unstable();
         own.dedup();
-        own.retain(|from| !self.sends_to_any.contains_key(from));
-        (own, &self.senders_to_any)
+        let find = || {
+            let all = self.sends_to_any.keys().filter(|(_, sent)| may_be(*sent, tag));
+            let mut ranks: Vec<u16> = all.map(|(from, _)| *from).collect();
+            ranks.dedup();
+            Rc::new(Ranks::new(ranks))
+        };
+        let mut found = self.senders_to_any.borrow_mut();
+        let to_any = Rc::clone(found.entry(mpi::named(tag)).or_insert_with(find));
+        own.retain(|from| to_any.list.binary_search(from).is_err());
+        (own, to_any)
     }
 
     /// The next step of a rank that may receive a message of this source with this tag.
@@ -182,6 +196,11 @@ impl Ahead {
         let key = (communicator, program.rank_in(communicator, 0), number);
         Rc::clone(self.missing.borrow_mut().entry(key).or_insert_with(find))
     }
+}
+
+/// Whether a message may have a tag that is waited for; nothing is a tag that is not known yet.
+fn may_be(sent: Option<u32>, wanted: TagSelector) -> bool {
+    sent.is_none_or(|sent| wanted.matches(mpi::tag(sent)))
 }
 
 fn rank_of(source: Source) -> Option<u32> {

@@ -1,10 +1,11 @@
 //! A state without successors: what each stuck rank waits for, and why that does not happen.
 
 use super::super::waits;
-use super::ahead::{Ahead, Missing, Wanted};
+use super::ahead::{Ahead, Missing, Ranks, Wanted};
 use super::waiting::{EpochReason, Reason, Waiting};
 use crate::explain::execution::Execution;
-use crate::explain::names::{Names, ranks};
+use crate::explain::names::Names;
+use crate::explain::wording::ranks;
 use crate::later::sought;
 use crate::network::Message;
 use crate::program::{Act, Ordinal, Program, Start};
@@ -12,6 +13,9 @@ use crate::state::{Open, Proc, State};
 use carrousel_rank::{Communicator, Pattern, Protocol, RankId, Source, mpi};
 use std::collections::HashMap;
 use std::rc::Rc;
+
+/// Of more ranks than this that may send to any, a list is shared.
+const OTHERS_MAX: usize = 64;
 
 pub(super) struct StuckState<'a, P: Protocol> {
     names: &'a Names<'a>,
@@ -90,7 +94,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
             }
             _ if self.names.fault(rank).is_some() => {
                 let why = self.names.fault(rank).unwrap_or_default();
-                vec![Reason::new(format!("forever: {why}"), "out of range")]
+                vec![Reason::never(format!("forever: {why}"), "out of range")]
             }
             Act::AwaitGrants(opening) => {
                 requests.push(*opening);
@@ -112,6 +116,11 @@ impl<'a, P: Protocol> StuckState<'a, P> {
 
     /// Whether a request is complete. A collective without a schedule is complete when all ranks have entered it.
     fn is_over(&self, proc: &Proc<P>, rank: u16, request: Ordinal) -> bool {
+        let is_of_window =
+            matches!(self.names.start(rank, request), Some(Start::Synchronize(_) | Start::Access(_)));
+        if is_of_window && self.names.is_portable() {
+            return self.names.plan().must_end(self.state, rank, request);
+        }
         let is_untold = |open: &Open| open.ordinal == request && open.handle.is_none();
         match proc.open.iter().any(is_untold) {
             true => !self.is_unmatched(rank, request),
@@ -163,11 +172,14 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         let proc = self.proc(rank);
         let told = proc.and_then(|proc| waits::reason(self.names, self.state, proc, (rank, ordinal)));
         let Some(told) = told else { return Reason::new("for its epoch".to_owned(), "epoch") };
-        edges.own.extend(told.waits_for.iter().copied().filter(|other| !self.is_finished(*other)));
+        let will = |other: &u16| !self.is_finished(*other) && !told.never.contains(other);
+        edges.own.extend(told.waits_for.iter().copied().filter(will));
+        let is_never = !told.never.is_empty();
         let others = told.waits_for.into_iter().chain(told.holders).collect();
         let (window, hosts, is_queued, mixed) = (told.window, told.hosts, told.is_queued, told.mixed);
         let epoch = Some(EpochReason { window, others, hosts, is_queued, mixed });
-        Reason { epoch, ..Reason::new(told.text, "epoch") }
+        let shape = if is_never { "epoch, never" } else { "epoch" };
+        Reason { epoch, is_never, ..Reason::new(told.text, shape) }
     }
 
     /// Why a send waits; `its` is its request, if that has to be named.
@@ -186,15 +198,16 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         if !has_come {
             return Reason::new(format!("for {it}, which rank {to} has received already"), "received");
         }
-        let wanted = format!("for rank {to} to receive {it}");
+        let numbered = self.names.numbered(rank, sent.0, to);
+        let wanted = format!("for rank {to}{numbered} to receive {it}");
         let reason = if self.is_finished(to) {
-            Reason::new(format!("{wanted}, but rank {to} has finished"), "finished")
+            Reason::never(format!("{wanted}, but rank {to} has finished"), "finished")
         } else if let Some(pc) = self.ahead.receive(to, RankId(u32::from(rank)), sent) {
             edges.own.push(to);
             let reason = Reason::new(format!("{wanted} {}", self.at_line(to, pc)), "later");
             Reason { shape: (None, reason.shape.1, self.line(to, pc)), ..reason }
         } else {
-            Reason::new(format!("{wanted}, which no later statement of rank {to} does"), "never")
+            Reason::never(format!("{wanted}, which no later statement of rank {to} does"), "never")
         };
         Reason { message: Some(message), ..reason }
     }
@@ -223,15 +236,17 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         let reason = match from {
             Source::Rank(from) => {
                 let from = from.0 as u16;
-                let wanted = request.unwrap_or_else(|| format!("for a message of rank {from}{tag_text}"));
+                let numbered = self.names.numbered(rank, message.0, from);
+                let wanted =
+                    request.unwrap_or_else(|| format!("for a message of rank {from}{numbered}{tag_text}"));
                 let taken = self.taken(rank, from, message, its);
                 if self.is_finished(from) {
                     let text = format!("{wanted}, but rank {from} has finished without sending ");
                     match taken {
-                        None => Reason::new(text + one, "finished"),
+                        None => Reason::never(text + one, "finished"),
                         Some(taken) => {
                             let text = format!("{text}{another}: {}", taken.text);
-                            Reason { taken: Some(taken.message), ..Reason::new(text, "taken") }
+                            Reason { taken: Some(taken.message), ..Reason::never(text, "taken") }
                         }
                     }
                 } else if let Some(pc) = self.ahead.send(from, rank, message) {
@@ -242,16 +257,23 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                 } else {
                     let text = format!("{wanted}, {which} no later statement of rank {from} sends");
                     match taken.filter(|taken| taken.is_surprising) {
-                        None => Reason::new(text, "never"),
+                        None => Reason::never(text, "never"),
                         Some(taken) => {
                             let text = format!("{text}: {}", taken.text);
-                            Reason { taken: Some(taken.message), ..Reason::new(text, "never, taken") }
+                            Reason { taken: Some(taken.message), ..Reason::never(text, "never, taken") }
                         }
                     }
                 }
             }
             Source::Any => {
-                let (own, others) = self.ahead.senders(rank, message);
+                let (mut own, mut others) = self.ahead.senders(rank, message);
+                // What it would send to itself comes later: others are asked for it.
+                let is_alone = own.len() + others.list.len() == 1;
+                if !is_alone && others.list.len() <= OTHERS_MAX && others.list.contains(&rank) {
+                    own.extend(others.list.iter().copied().filter(|other| *other != rank));
+                    own.sort_unstable();
+                    others = Rc::new(Ranks::new(Vec::new()));
+                }
                 let wanted = request.unwrap_or_else(|| format!("for a message of any rank{tag_text}"));
                 let senders = if own.is_empty() {
                     others.name.clone()
@@ -261,7 +283,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
                     ranks(&all)
                 };
                 if senders.is_empty() {
-                    Reason::new(format!("{wanted}, but no rank has {one} left to send"), "none left")
+                    Reason::never(format!("{wanted}, but no rank has {one} left to send"), "none left")
                 } else {
                     edges.own.extend(own);
                     edges.share(&others.list);
@@ -276,7 +298,7 @@ impl<'a, P: Protocol> StuckState<'a, P> {
             lies = self.unreceived(rank, from).filter(|_| other.is_none());
             if let Some(lies) = lies {
                 let name = self.names.message(lies);
-                text.push_str(&format!("; {name} to rank {from} lies there, and nothing receives it"));
+                text.push_str(&format!("; {name} to rank {from} lies there without a receive"));
             } else if other.is_none() && reason.taken.is_none() {
                 let (said, messages) = self.sent_elsewhere(rank, from, message);
                 text.push_str(&said);
@@ -391,10 +413,11 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         if !never.list.is_empty() {
             but.push(format!("no later statement of {} does", never.name));
         }
-        if !but.is_empty() {
+        let is_never = !but.is_empty();
+        if is_never {
             text.push_str(&format!(", but {}", but.join(" and ")));
         }
-        Reason { common: true, ..Reason::new(text, "collective") }
+        Reason { common: true, is_never, ..Reason::new(text, "collective") }
     }
 
     /// `at line 9`.

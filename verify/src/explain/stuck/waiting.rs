@@ -14,7 +14,7 @@ pub(in crate::explain) struct Waiting {
     /// Its next step.
     pub(in crate::explain) pc: usize,
     /// The line of that step, if the reader knows the file.
-    pub(super) line: Option<u32>,
+    pub(in crate::explain) line: Option<u32>,
     /// `at line 5 (...)`.
     pub(super) place: String,
     /// The requests that it waits for; none for a probe.
@@ -31,6 +31,8 @@ pub(in crate::explain) struct Reason {
     pub(super) text: String,
     /// The reason without its ranks.
     pub(super) shape: Shape,
+    /// Nothing that any rank has still to do ends it.
+    pub(super) is_never: bool,
     /// The text is the same for every rank with this reason.
     pub(super) common: bool,
     /// The message that it is about, if that has arrived.
@@ -75,6 +77,11 @@ impl Waiting {
         is_common.then(|| (self.place.as_str(), texts())).ok_or(self.rank)
     }
 
+    /// Whether it waits for something that no rank has still to do, rather than for a rank that waits, too.
+    pub(super) fn is_never(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.is_never)
+    }
+
     /// Whether it waits for a lock that is held as shared, behind an exclusive request.
     pub(super) fn is_queued(&self) -> bool {
         self.reasons.iter().any(|reason| reason.epoch.as_ref().is_some_and(|epoch| epoch.is_queued))
@@ -95,11 +102,17 @@ impl Waiting {
 }
 
 impl Reason {
+    /// A reason that nothing ends that any rank has still to do.
+    pub(super) fn never(text: String, shape: &'static str) -> Self {
+        Self { is_never: true, ..Self::new(text, shape) }
+    }
+
     /// A reason that is the rank's own.
     pub(super) fn new(text: String, shape: &'static str) -> Self {
         Self {
             text,
             shape: (None, shape, None),
+            is_never: false,
             common: false,
             message: None,
             taken: None,
