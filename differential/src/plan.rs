@@ -6,7 +6,6 @@
 //! before anything runs.
 
 use crate::program::{Access, AccessKind, Call, Program, Promises, Statement, Synchronization, members};
-use crate::reader;
 
 /// An epoch, by its index in [`Plan::epochs`].
 pub(crate) type EpochId = usize;
@@ -135,9 +134,9 @@ pub(crate) struct End {
 }
 
 impl Plan {
-    /// Reads a program.
-    pub(crate) fn new(program: &Program) -> Self {
-        let mut plan = Plan {
+    /// That of a program of which no rank has been read.
+    pub(crate) fn unread(program: &Program) -> Self {
+        Self {
             program: program.clone(),
             epochs: Vec::new(),
             accesses: Vec::new(),
@@ -145,17 +144,17 @@ impl Plan {
             steps: program.ranks.iter().map(|statements| vec![Step::default(); statements.len()]).collect(),
             ends: vec![End::default(); program.ranks.len()],
             groups_differ: false,
-        };
-        for rank in 0..program.ranks.len() as u8 {
-            reader::read(&mut plan, rank);
         }
-        plan.match_messages();
-        plan.match_epochs();
-        plan.compare_promises();
-        plan.compare_groups();
-        plan.find_puts();
-        plan.groups_differ = plan.groups_differ();
-        plan
+    }
+
+    /// Once all ranks have been read: what of one belongs to what of another.
+    pub(crate) fn relate(&mut self) {
+        self.match_messages();
+        self.match_epochs();
+        self.compare_promises();
+        self.compare_groups();
+        self.find_puts();
+        self.groups_differ = self.groups_differ();
     }
 
     pub(crate) fn ranks(&self) -> u8 {

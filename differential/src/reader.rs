@@ -2,10 +2,20 @@
 //! wrong where they stand.
 
 use crate::plan::{AccessId, End, Epoch, EpochId, EpochKind, LockId, LockRequest, Plan, Step, Transfer};
-use crate::program::{Access, Call, Statement, Synchronization, members};
+use crate::program::{Access, Call, Program, Statement, Synchronization, members};
+
+impl Plan {
+    /// Reads a program.
+    pub(crate) fn new(program: &Program) -> Self {
+        let mut plan = Self::unread(program);
+        (0..program.ranks.len() as u8).for_each(|rank| read(&mut plan, rank));
+        plan.relate();
+        plan
+    }
+}
 
 /// Reads the program of a rank: its epochs, accesses and locks are added to the plan.
-pub(crate) fn read(plan: &mut Plan, rank: u8) {
+fn read(plan: &mut Plan, rank: u8) {
     let windows = plan.program.windows.len();
     let mut reader = Reader {
         plan,

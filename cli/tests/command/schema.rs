@@ -128,7 +128,7 @@ fn a_step_says_who_does_what_with_whom() {
     let own = json!({
         "kind": "statement", "rank": 0, "line": 7, "at": 0, "peer": 1, "packet": "RTS", "about": null,
         "sends": [{"packet": "RTS", "to": 1}], "what": "`send to 1 tag 0 size 1MiB`: sends RTS to rank 1",
-        "matters": true
+        "matters": true, "wrong": "waits forever"
     });
     assert_eq!(steps[0], own);
     let network = json!({
