@@ -1,8 +1,10 @@
 //! `cargo xtask bench verify`: how far searches come, how fast they are, and what memory a state takes.
 
 mod rows;
+mod spin;
 
 use self::rows::{Row, RowTarget, rows};
+use self::spin::{SpinRun, measure as measure_spin};
 use super::format::Format;
 use super::{machine, process};
 use crate::built::COMMAND;
@@ -42,6 +44,7 @@ pub(crate) struct VerifyArgs {
 #[derive(Debug, Deserialize)]
 struct Report {
     exhaustive: bool,
+    #[serde(default)]
     interrupted: bool,
     states: u64,
     seconds: f64,
@@ -66,6 +69,8 @@ struct MeasuredRow {
     ended: bool,
     target: String,
     met: bool,
+    /// SPIN on an abstraction of the program that was written by hand.
+    spin: Option<SpinRun>,
 }
 
 /// The whole result.
@@ -120,7 +125,8 @@ impl Searches<'_> {
             _ => None,
         };
         let used = peak_bytes.map(|bytes| bytes.saturating_sub(idle));
-        Ok(judged(row, &report, used, published))
+        let spin = row.promela.as_ref().and_then(|model| measure_spin(model, self.folder));
+        Ok(MeasuredRow { spin, ..judged(row, &report, used, published) })
     }
 
     /// Verifies a scenario within the time.
@@ -200,12 +206,15 @@ fn judged(row: &Row, report: &Report, used: Option<u64>, published: Option<u64>)
         ended,
         target,
         met: met && ended,
+        spin: None,
     }
 }
 
 fn shown(rows: &[MeasuredRow], busy: Option<f64>) -> String {
     let mut table = table::table();
-    table.set_header(["program", "states", "seconds", "states/s", "B/state", "ended", "target", "met"]);
+    table.set_header([
+        "program", "states", "seconds", "states/s", "B/state", "ended", "target", "met", "SPIN", "B",
+    ]);
     let word = |is: bool| if is { "yes" } else { "no" };
     for row in rows {
         table.add_row([
@@ -217,9 +226,14 @@ fn shown(rows: &[MeasuredRow], busy: Option<f64>) -> String {
             word(row.ended).to_owned(),
             row.target.clone(),
             word(row.met).to_owned(),
+            row.spin.as_ref().map_or("-".to_owned(), |spin| format!("{:.0}/s", spin.states_per_second)),
+            row.spin.as_ref().map_or("-".to_owned(), |spin| format!("{:.0}", spin.bytes_per_state)),
         ]);
     }
     let mut text = table::render(table, 1..5);
+    if rows.iter().all(|row| row.spin.is_none()) {
+        text += "\nSPIN has not run: it needs `spin` and `cc`.\n";
+    }
     if let Some(percent) = busy {
         text += &format!("\nThe machine was busy by {percent:.0} % before.\n");
     }
@@ -231,7 +245,7 @@ mod tests {
     use super::*;
 
     fn row(target: RowTarget, arguments: &'static [&'static str]) -> Row {
-        Row { name: "row", program: String::new(), arguments, target }
+        Row { name: "row", program: String::new(), arguments, target, promela: None }
     }
 
     fn report(exhaustive: bool, states: u64, seconds: f64) -> Report {
@@ -268,7 +282,7 @@ mod tests {
         let row = row(RowTarget::Seconds(0.5), &[]);
         let text = shown(&[judged(&row, &report(true, 100, 0.25), Some(5000), None)], Some(3.0));
         let line = text.lines().nth(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
-        let expected = ["row", "100", "0.25", "400", "50", "yes", "ends", "in", "0.5", "s", "yes"];
+        let expected = ["row", "100", "0.25", "400", "50", "yes", "ends", "in", "0.5", "s", "yes", "-", "-"];
         assert_eq!(line.as_deref(), Some(&expected[..]), "{text}");
     }
 

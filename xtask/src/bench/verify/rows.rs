@@ -1,5 +1,7 @@
 //! The programs whose verification is measured, and what it is to reach.
 
+use super::spin;
+
 /// What a search is to reach.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum RowTarget {
@@ -25,6 +27,8 @@ pub(super) struct Row {
     /// Arguments of `carrousel verify`.
     pub(super) arguments: &'static [&'static str],
     pub(super) target: RowTarget,
+    /// A Promela model of it, whose search is shown beside.
+    pub(super) promela: Option<String>,
 }
 
 const ONE_THREAD: &[&str] = &["--threads", "1"];
@@ -35,7 +39,7 @@ const A_MILLION: &[&str] = &["--threads", "1", "--max-states", "1000000"];
 /// All of them.
 pub(super) fn rows() -> Vec<Row> {
     use RowTarget::{BytesPerState, OfPublished, Seconds, StatesPerSecond};
-    let row = |name, program, arguments, target| Row { name, program, arguments, target };
+    let row = |name, program, arguments, target| Row { name, program, arguments, target, promela: None };
     let ends = Seconds(END_SECONDS);
     vec![
         row(
@@ -54,8 +58,14 @@ pub(super) fn rows() -> Vec<Row> {
         row("halo x20 of 64, 64 KiB", halo(64, 20, false), ONE_THREAD, Seconds(0.5)),
         row("ring x20 of 64, 64 KiB", ring(64, 20), ONE_THREAD, Seconds(5.0)),
         row("halo with a barrier of 256, 64 KiB", halo(256, 1, true), ONE_THREAD, Seconds(0.8)),
-        row("gather of 18, 8 B", gather(18, "8B"), ONE_THREAD, StatesPerSecond(300e3)),
-        row("dining locks of 9", dining(9), ONE_THREAD, StatesPerSecond(400e3)),
+        Row {
+            promela: Some(spin::gather(18)),
+            ..row("gather of 18, 8 B", gather(18, "8B"), ONE_THREAD, StatesPerSecond(300e3))
+        },
+        Row {
+            promela: Some(spin::dining(9)),
+            ..row("dining locks of 9", dining(9), ONE_THREAD, StatesPerSecond(400e3))
+        },
         row("a million states of a gather of 18, 8 B", gather(18, "8B"), A_MILLION, BytesPerState(200.0)),
         row("a million states of a gather of 9, 64 KiB", gather(9, "64KiB"), A_MILLION, BytesPerState(200.0)),
     ]
