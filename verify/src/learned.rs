@@ -21,9 +21,9 @@ use std::sync::{Mutex, TryLockError};
 use std::{array, mem};
 
 /// Steps that are kept by a thread: a power of two.
-const STEPS: usize = 1 << 14;
+const STEPS: usize = 1 << 13;
 /// Ranks and items that are kept by a thread: a power of two.
-const VALUES: usize = 1 << 15;
+const VALUES: usize = 1 << 12;
 /// Threads that keep steps. Further ones carry all of theirs out.
 const THREADS: usize = 16;
 

@@ -192,6 +192,11 @@ impl Network {
         self.items.len()
     }
 
+    /// Makes room for so many more, and not for any others: there are as many networks as states.
+    pub(crate) fn make_room(&mut self, items: usize) {
+        self.items.reserve_exact(items);
+    }
+
     /// Whether no item is in flight.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()

@@ -89,6 +89,7 @@ fn take<P: Protocol>(
     };
     end.met.iter().for_each(|what| model.reach(*what));
     next.procs[usize::from(me)] = end.proc;
+    next.network.make_room(end.leaving.len());
     end.leaving.into_iter().for_each(|item| next.network.launch_item(item));
     check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, state, next, me);
 }

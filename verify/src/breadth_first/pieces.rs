@@ -1,7 +1,7 @@
 //! A list in pieces of memory, each of which is given back as soon as all its values are taken.
 
 /// Values of a piece.
-const PIECE: usize = 512;
+const PIECE: usize = 64;
 
 /// Values by position.
 pub(super) struct Pieces<T> {
