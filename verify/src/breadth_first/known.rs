@@ -93,21 +93,21 @@ impl<S: Hash> Known<S> {
     /// in `origins`.
     pub(super) fn next_level(&self, origins: &mut Vec<Origin>) -> Option<Level<S>> {
         let parts: Vec<_> = self.parts.iter().map(|part| mem::take(&mut lock(part).fresh)).collect();
-        let mut order: Vec<(Origin, Place)> = Vec::with_capacity(parts.iter().map(Pieces::len).sum());
+        let mut order: Vec<(Origin, FreshPlace)> = Vec::with_capacity(parts.iter().map(Pieces::len).sum());
         for (part, fresh) in (0..).zip(&parts) {
-            order.extend(fresh.iter().map(|(at, fresh)| (fresh.origin, Place { part, at: at as u32 })));
+            order.extend(fresh.iter().map(|(at, fresh)| (fresh.origin, FreshPlace { part, at: at as u32 })));
         }
         order.sort_unstable_by_key(|(origin, _)| *origin);
         let first = u32::try_from(origins.len()).unwrap_or(NONE);
         origins.extend(order.iter().map(|(origin, _)| *origin));
-        let order: Vec<Place> = order.into_iter().map(|(_, place)| place).collect();
+        let order: Vec<FreshPlace> = order.into_iter().map(|(_, place)| place).collect();
         (!order.is_empty()).then(|| Level { first, order: order.into_iter(), parts })
     }
 }
 
 /// Where a state of a level is.
 #[derive(Clone, Copy)]
-struct Place {
+struct FreshPlace {
     part: u32,
     at: u32,
 }
@@ -116,7 +116,7 @@ struct Place {
 pub(super) struct Level<S> {
     /// The number of the first one.
     first: u32,
-    order: vec::IntoIter<Place>,
+    order: vec::IntoIter<FreshPlace>,
     parts: Vec<Pieces<Fresh<S>>>,
 }
 
@@ -133,7 +133,7 @@ impl<S> Level<S> {
     /// At most so many states, with the number of the first one.
     pub(super) fn take(&mut self, most: usize) -> (u32, Vec<S>) {
         let Self { first, order, parts } = self;
-        let state = |Place { part, at }: Place| Some(parts[part as usize].take(at as usize)?.state);
+        let state = |FreshPlace { part, at }: FreshPlace| Some(parts[part as usize].take(at as usize)?.state);
         let batch: Vec<S> = order.by_ref().take(most).filter_map(state).collect();
         let begin = *first;
         *first += batch.len() as u32;
