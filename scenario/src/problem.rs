@@ -55,6 +55,9 @@ pub enum Problem {
     #[error("unknown escape in a title, expected `\\\"` or `\\\\`")]
     #[diagnostic(code(scenario::unknown_escape))]
     UnknownEscape,
+    #[error("a control character in a title, expected none but tabs")]
+    #[diagnostic(code(scenario::control_in_title))]
+    ControlInTitle,
     #[error("a name of {bytes} bytes, expected at most {max}", max = NAME_BYTES_MAX)]
     #[diagnostic(code(scenario::long_name))]
     LongName { bytes: usize },

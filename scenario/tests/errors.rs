@@ -320,6 +320,7 @@ fn titles_end_on_their_line() {
     check_declaration("scenario late", "10: found `late`, expected a title like \"late post\"");
     check_declaration("scenario \"late", "10: the title does not end, expected a `\"` on the same line");
     check_declaration("scenario \"a\\n\"", "12: unknown escape in a title, expected `\\\"` or `\\\\`");
+    check_declaration("scenario \"a\x1b[31m\"", "12: a control character in a title, expected none but tabs");
     check_declaration("scenario \"a\\", "12: unknown escape in a title, expected `\\\"` or `\\\\`");
     check_err(
         "scenario \"a\"\nscenario \"b\"\nranks 1",

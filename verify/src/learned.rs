@@ -213,9 +213,9 @@ mod tests {
 
     /// Programs whose steps look at other ranks: buffers that are read, transfers that race, locks.
     const PROGRAMS: [&str; 5] = [
-        "ranks 3\nrank 0\n  repeat 2\n    recv from any tag any size 64KiB\n  end\nrank 1..2\n  \
+        "ranks 3\nrank 0\n  repeat size-1\n    recv from any tag any size 64KiB\n  end\nrank 1..2\n  \
          send to 0 tag me size 64KiB\n",
-        "ranks 3\nrank *\n  irecv from (me+2)%size tag 0 size 64KiB\n  isend to (me+1)%size tag 0 size 64KiB\n  \
+        "ranks 3\nrank *\n  irecv from (me+size-1)%size tag 0 size 64KiB\n  isend to (me+1)%size tag 0 size 64KiB\n  \
          wait all\n",
         "ranks 3\nwindow w 8\nrank 1..2\n  lock w at 0 shared\n  put w to 0 size 8\n  unlock w at 0\n",
         "ranks 3\nwindow w 8\nrank *\n  fence w\n  put w to 0 size 8 at 0\n  fence w\n  load w at 0 size 8\n",
@@ -246,8 +246,11 @@ mod tests {
     #[test]
     fn a_step_that_was_learned_is_the_one_that_is_carried_out() {
         for program in PROGRAMS {
-            assert!(walk(program, |settings| settings) > 10);
-            assert!(walk(program, |settings| Settings { reduce: false, ..settings }) > 100);
+            assert!(walk(program, |settings| settings) > 10, "{program}");
+        }
+        // Without the reduction, three ranks have too many orders.
+        for program in PROGRAMS.map(|program| program.replace("ranks 3", "ranks 2").replace("1..2", "1")) {
+            assert!(walk(&program, |settings| Settings { reduce: false, ..settings }) > 10, "{program}");
         }
     }
 }

@@ -165,6 +165,11 @@ fn title(cursor: &mut Cursor<'_>) -> Result<Box<str>, LocatedProblem> {
                     return Err((Span::new(inside + at, inside + end), Problem::UnknownEscape));
                 }
             },
+            // A terminal would obey it, and the title stands in the first line of a report.
+            control if control.is_control() && control != '\t' => {
+                let end = at + control.len_utf8();
+                return Err((Span::new(inside + at, inside + end), Problem::ControlInTitle));
+            }
             other => text.push(other),
         }
     }

@@ -366,7 +366,10 @@ impl Sheet<'_> {
     fn legend(&mut self, width: usize) {
         let mut notes = Vec::new();
         if !self.chart.arrows.is_empty() {
-            notes.push("A packet's number, as ①, stands where it is sent and where it arrives.".to_owned());
+            notes.push(
+                "A number as ① stands where a packet is sent, and where it arrives at the tail of its arrow."
+                    .to_owned(),
+            );
         }
         if self.chart.arrows.iter().any(|arrow| arrow.arrives.is_none()) {
             notes.push("Packets on dashed arrows are still on their way.".to_owned());

@@ -236,7 +236,7 @@ impl Diagnoser<'_> {
                  `option WINDOW.accumulate_ops` and `option WINDOW.accumulate_ordering` say what a program sets."
             }
             _ => {
-                "Nothing orders them, and one of them writes, and not atomically: what is read or stays there is \
+                "Nothing orders them, one of them writes, and not both are atomic: what is read or stays there is \
                  undefined (MPI-4.1, 12.7)."
             }
         };
@@ -301,7 +301,10 @@ impl Diagnoser<'_> {
             Some((pc, call)) => {
                 let until = match call.call() {
                     Call::Unlock(_) | Call::UnlockAll => {
-                        format!("only {}, or with a flush before", place(pc))
+                        let window = self.names.window_name(it.window);
+                        let flush =
+                            window.map_or("flush".to_owned(), |window| format!("`flush {window} at {at}`"));
+                        format!("only {}, or with a {flush} before", place(pc))
                     }
                     Call::Complete => format!(
                         "only when rank {at} returns from the end of its exposure, behind rank {rank}'s call {}{not_yet}",

@@ -300,8 +300,9 @@ impl Mixed {
         let exposure = names.place(self.target, self.exposure);
         let (start, post) = if self.is_fence { ("start", "fence") } else { ("fence", "post") };
         format!(
-            "Rank {}'s {start} {access} took the grant of rank {}'s {post} {exposure}, which is not meant for it: accesses \
-             and exposures of two ranks are paired in the order of their calls, those of fences too.",
+            "Rank {}'s {start} {access} took the grant of rank {}'s {post} {exposure}, which is not meant for it: a fence \
+             belongs to fences only, and all ranks call it (MPI-4.1, 12.5.1), but this library pairs accesses and exposures \
+             of two ranks in the order of their calls, those of fences too.",
             self.origin, self.target
         )
     }

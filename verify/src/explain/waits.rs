@@ -236,8 +236,8 @@ pub(super) fn rule(names: &Names<'_>, rank: u16, request: Ordinal) -> &'static s
             "A fence that ends an epoch waits until all ranks have called it (MPI-4.1, 12.5.1)."
         }
         Some(Call::Complete) => {
-            "A complete returns when the accesses of its epoch are complete at the origin, so not before each target with \
-             one has posted (MPI-4.1, 12.5.2)."
+            "MPI lets a complete wait until each target that its epoch accesses has posted, and this library's does; one \
+             that keeps a copy of what is written may return before (MPI-4.1, 12.5.2)."
         }
         _ => {
             "An unlock and a flush return when their accesses are complete, so not before the lock has been granted \

@@ -8,7 +8,7 @@ use crate::explain::names::Names;
 use crate::explain::wording::ranks;
 use crate::later::sought;
 use crate::network::Message;
-use crate::program::{Act, Ordinal, Program, Start};
+use crate::program::{Act, Ordinal, Program, Start, Step};
 use crate::state::{Open, Proc, State};
 use carrousel_rank::{Communicator, Pattern, Protocol, RankId, Source, mpi};
 use std::collections::HashMap;
@@ -390,10 +390,26 @@ impl<'a, P: Protocol> StuckState<'a, P> {
     fn missing(&self, rank: u16, ordinal: Ordinal) -> Rc<Missing> {
         let nobody = Program::default();
         let program = self.names.program(rank).unwrap_or(&nobody);
-        let communicator = program.communicator_of(ordinal);
-        let is_it = |start: &&Start| matches!(start, Start::Collective { communicator: other, .. } if *other == communicator);
-        let number = program.starts.iter().take(usize::from(ordinal) + 1).filter(is_it).count();
+        let (communicator, number) = numbered(program, ordinal);
         self.ahead.missing(program, communicator, number, |rank| self.is_finished(rank))
+    }
+
+    /// The step of another rank that enters a collective of `rank`.
+    fn entry(&self, rank: u16, ordinal: Ordinal, other: u16) -> Option<usize> {
+        let (communicator, number) = numbered(self.names.program(rank)?, ordinal);
+        let its = self.names.program(other)?;
+        let enters = |step: &Step| match step.act {
+            Act::Start(ordinal) => {
+                its.starts.get(usize::from(ordinal)).is_some_and(|it| is_of(it, communicator))
+            }
+            _ => false,
+        };
+        its.steps
+            .iter()
+            .enumerate()
+            .filter(|(_, step)| enters(step))
+            .nth(number.checked_sub(1)?)
+            .map(|(pc, _)| pc)
     }
 
     /// Why a collective waits: the ranks that have not entered it.
@@ -416,6 +432,10 @@ impl<'a, P: Protocol> StuckState<'a, P> {
         let is_never = !but.is_empty();
         if is_never {
             text.push_str(&format!(", but {}", but.join(" and ")));
+        } else if let [only] = *all.list
+            && let Some(pc) = self.entry(rank, ordinal, only)
+        {
+            text.push_str(&format!(", which it would do {}", self.at_line(only, pc)));
         }
         Reason { common: true, is_never, ..Reason::new(text, "collective") }
     }
@@ -437,4 +457,15 @@ struct Taken {
     message: Message,
     /// The receive could have got another message, or this one was only probed for.
     is_surprising: bool,
+}
+
+/// The communicator of a collective, and its number among those of it, from 1.
+fn numbered(program: &Program, ordinal: Ordinal) -> (Communicator, usize) {
+    let communicator = program.communicator_of(ordinal);
+    let before = program.starts.iter().take(usize::from(ordinal) + 1);
+    (communicator, before.filter(|start| is_of(start, communicator)).count())
+}
+
+fn is_of(start: &Start, communicator: Communicator) -> bool {
+    matches!(start, Start::Collective { communicator: other, .. } if *other == communicator)
 }
