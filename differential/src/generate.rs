@@ -243,7 +243,7 @@ impl<'a> Writer<'a> {
             }
         }
         let start_first = self.percent(15);
-        // All of them say it. Whether it is so is a matter of what orders them.
+        // All starts and posts assert it. It is true where a message or a barrier brings each post before its start.
         let no_check = self.asserts && self.percent(50);
         let posts_first = no_check && self.percent(70);
         if posts_first {

@@ -157,7 +157,7 @@ pub struct Synchronization {
     pub call: Call,
     /// Whether the call returns at once, with a request.
     pub later: bool,
-    /// What it asserts, apart from what all ranks say of a fence.
+    /// The assertions of this call. Those of a fence which all ranks have to give alike stand with the fence.
     pub promises: Promises,
 }
 

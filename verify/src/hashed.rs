@@ -26,7 +26,7 @@ impl<T: Hash> Hashed<T> {
 }
 
 /// A hash that is the same in every run, so that state counts can be compared.
-fn hash_of<T: Hash>(value: &T) -> u64 {
+pub(crate) fn hash_of<T: Hash>(value: &T) -> u64 {
     ahash::RandomState::with_seeds(1, 2, 3, 4).hash_one(value)
 }
 

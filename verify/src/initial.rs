@@ -35,7 +35,6 @@ pub(crate) fn state<P: Protocol>(model: &Model<P>, job: u32) -> State<P> {
                 accesses: SmallVec::new(),
                 received: SmallVec::new(),
                 outlook: Outlook::Unknown,
-                announces: false,
             };
             proc.outlook = model.outlook(job, me as u16, &proc);
             Hashed::new(proc)

@@ -1,8 +1,8 @@
 //! Steps that a search has carried out before.
 //!
 //! What a rank does depends on its own state and on its input, and on little else: the same step of the same rank comes
-//! up in very many states, which differ in other ranks. So each thread keeps some steps with what came of them, and the
-//! ranks and items that were made, so that equal ones are one in memory.
+//! up in very many states, which differ in other ranks only. So each thread keeps some steps, each with what came of it.
+//! It keeps the ranks and items that steps have made, too: equal ones are one in memory.
 //!
 //! **Promises.** A step that is taken from here is the one that would be carried out: its rank, its program and its input
 //! are equal, not only their hashes; and it violated nothing. Who takes it has to see that what it looked at elsewhere is not
@@ -28,7 +28,7 @@ const VALUES: usize = 1 << 12;
 const THREADS: usize = 16;
 
 /// The input of a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum StepInput {
     Step(Choice),
     Announce(Ordinal),
@@ -36,45 +36,26 @@ pub(crate) enum StepInput {
 }
 
 impl StepInput {
-    /// That of an action; `None` for the lock of a window, which is no step of a rank, and if nothing can land.
-    pub(crate) fn of(action: Action, network: &Network) -> Option<Self> {
-        let item = |channel, place| network.item(channel, place).cloned().map(Self::Land);
+    /// That of an action. What lands is taken out of the network. `None` for the lock of a window, which is no step of a rank,
+    /// and if nothing can land.
+    pub(crate) fn take(action: Action, network: &mut Network) -> Option<Self> {
         match action {
             Action::Step { choice, .. } => Some(Self::Step(choice)),
             Action::Announce { receive, .. } => Some(Self::Announce(receive)),
-            Action::Land(channel) => item(channel, 0),
-            Action::Overtake { channel, place } => item(channel, place),
+            Action::Land(channel) => network.take(channel, 0).map(Self::Land),
+            Action::Overtake { channel, place } => network.take(channel, place).map(Self::Land),
             Action::Lock(_) => None,
-        }
-    }
-
-    fn hash(&self) -> u64 {
-        match self {
-            Self::Step(Choice::Plain) => 1,
-            Self::Step(Choice::Fail) => 2,
-            Self::Step(Choice::Decline) => 3,
-            Self::Step(Choice::From(source)) => 1 << 16 | u64::from(*source),
-            Self::Announce(receive) => 2 << 16 | u64::from(*receive),
-            Self::Land(item) => item.hash_of_value(),
         }
     }
 }
 
 /// A rank before a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct StepBegin<P: Protocol> {
     pub(crate) job: u32,
     pub(crate) me: u16,
     pub(crate) proc: Hashed<Proc<P>>,
     pub(crate) input: StepInput,
-}
-
-impl<P: Protocol> StepBegin<P> {
-    fn hash(&self) -> u64 {
-        let Self { job, me, proc, input } = self;
-        let names = u64::from(*job) << 16 | u64::from(*me);
-        (proc.hash_of_value() ^ names).rotate_left(29).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ input.hash()
-    }
 }
 
 /// What has come of a step.
@@ -104,8 +85,7 @@ impl<T> Kept<T> {
     }
 
     fn slot(&self, hash: u64) -> usize {
-        // The highest bits of a product depend on all bits.
-        (hash.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40) as usize & (self.slots.len() - 1)
+        hash as usize & (self.slots.len() - 1)
     }
 
     fn get(&self, hash: u64) -> Option<&T> {
@@ -148,15 +128,15 @@ impl<P: Protocol> Default for LearnedSteps<P> {
 }
 
 impl<P: Protocol> LearnedSteps<P> {
-    /// What came of a step when it was carried out before.
-    pub(crate) fn get(&self, begin: &StepBegin<P>) -> Option<&StepEnd<P>> {
-        let (known, end) = self.steps.get(begin.hash())?;
+    /// What came of a step with this hash when it was carried out before.
+    pub(crate) fn get(&self, hash: u64, begin: &StepBegin<P>) -> Option<&StepEnd<P>> {
+        let (known, end) = self.steps.get(hash)?;
         (known == begin).then_some(end)
     }
 
-    /// Keeps a step.
-    pub(crate) fn insert(&mut self, begin: StepBegin<P>, end: StepEnd<P>) {
-        self.steps.insert(begin.hash(), (begin, end), STEPS);
+    /// Keeps a step with this hash.
+    pub(crate) fn insert(&mut self, hash: u64, begin: StepBegin<P>, end: StepEnd<P>) {
+        self.steps.insert(hash, (begin, end), STEPS);
     }
 
     /// The same values, in memory that other states share where they are known.
@@ -175,9 +155,9 @@ fn share<T: Eq + Hash>(kept: &mut Kept<Hashed<T>>, value: &mut Hashed<T>) {
     }
 }
 
-/// The steps that the threads of a search keep. They are made when they are first asked for.
+/// The steps that the threads of a search keep.
 pub(crate) struct Learned<P: Protocol> {
-    of_threads: [Mutex<Option<LearnedSteps<P>>>; THREADS],
+    of_threads: [Mutex<LearnedSteps<P>>; THREADS],
 }
 
 impl<P: Protocol> Default for Learned<P> {
@@ -196,7 +176,7 @@ impl<P: Protocol> Learned<P> {
             Err(TryLockError::WouldBlock) => None,
         });
         match free {
-            Some(mut steps) => ask(Some(steps.get_or_insert_default())),
+            Some(mut steps) => ask(Some(&mut steps)),
             None => ask(None),
         }
     }

@@ -162,10 +162,14 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    /// Whether nothing is in conflict with an act, whatever other ranks do.
+    /// Whether nothing of the network is in conflict with an act, whatever other ranks do. Under the weakest MPI, a receive from
+    /// any source chooses among what has arrived, and so does its probe; and the network has nothing of windows.
     pub(crate) fn is_free(&self, job: u32, rank: u16, proc: &Proc<P>, act: &Act) -> bool {
-        let facts = self.facts(job);
+        let (facts, program, portable) = (self.facts(job), self.program(job, rank), self.settings.portable);
         match act {
+            Act::Probe { sought: what, into: Some(_) } if portable => {
+                sought(program, proc, *what).is_none_or(|pattern| pattern.source != Source::Any)
+            }
             Act::Wait(_)
             | Act::Probe { .. }
             | Act::Touch { .. }
@@ -177,15 +181,12 @@ impl<P: Protocol> Model<P> {
                 Start::Collective { .. } | Start::Access(_) | Start::Later(_) => true,
                 Start::Send { to, .. } => !facts.is_ordered(rank, to as u16),
                 Start::Receive { from: Source::Rank(from), .. } => !facts.answers_posts(from.0 as u16, rank),
-                Start::Receive { .. } => !facts.answers_some_posts(rank),
-                Start::Synchronize(_) => false,
+                Start::Receive { .. } => !portable && !facts.answers_some_posts(rank),
+                Start::Synchronize(_) => portable,
             },
-            Act::TouchWindow(_)
-            | Act::Test(_)
-            | Act::Claim(_)
-            | Act::ReceiveClaimed(_)
-            | Act::Discard(_)
-            | Act::Cancel(_) => false,
+            Act::TouchWindow(_) => portable,
+            Act::Test(request) => portable && program.is_of_window(*request),
+            Act::Claim(_) | Act::ReceiveClaimed(_) | Act::Discard(_) | Act::Cancel(_) => false,
         }
     }
 
@@ -388,18 +389,12 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    /// Whether a rank may announce a receive.
-    pub(crate) fn may_announce(&self, job: u32, proc: &Proc<P>) -> bool {
-        let may = self.jobs[job as usize].options.speculation != Speculation::Off;
-        may && proc.rank.announceable().any(|handle| proc.open.iter().any(|open| open.handle == Some(handle)))
-    }
-
     /// Appends the announcements that a rank may make.
     pub(crate) fn announcements(&self, state: &State<P>, rank: u16, actions: &mut Vec<Action>) {
-        let proc = &state.procs[usize::from(rank)];
-        if !proc.announces {
+        if self.jobs[state.job as usize].options.speculation == Speculation::Off {
             return;
         }
+        let proc = &state.procs[usize::from(rank)];
         for handle in proc.rank.announceable() {
             if let Some(open) = proc.open.iter().find(|open| open.handle == Some(handle)) {
                 actions.push(Action::Announce { rank, receive: open.ordinal });

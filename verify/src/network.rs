@@ -241,12 +241,17 @@ impl Network {
 
     /// Takes an item out of a channel: the oldest one is at `place` 0. Real connections give only that.
     pub fn land(&mut self, channel: Channel, place: usize) -> Option<InFlight> {
+        self.take(channel, place).map(|item| item.1)
+    }
+
+    /// The same, as the item that states share.
+    pub(crate) fn take(&mut self, channel: Channel, place: usize) -> Option<Item> {
         let at = self.position(channel, place)?;
-        Some(self.items.remove(at).1)
+        Some(self.items.remove(at))
     }
 
     /// The item of a channel that has `place` older ones before it.
-    pub(crate) fn item(&self, channel: Channel, place: usize) -> Option<&Item> {
+    fn item(&self, channel: Channel, place: usize) -> Option<&Item> {
         Some(&self.items[self.position(channel, place)?])
     }
 

@@ -10,6 +10,7 @@ use carrousel_scenario::Check;
 /// A step of `me` may have given it a lock: no other rank may have one that excludes it.
 pub(crate) fn check_exclusion<P: Protocol>(windows: u16, before: &State<P>, state: &mut State<P>, me: u16) {
     for window in 0..windows {
+        // The locks of others have not changed.
         if locks_held(&before.procs[usize::from(me)], window)
             .eq(locks_held(&state.procs[usize::from(me)], window))
         {

@@ -55,7 +55,6 @@ use self::announcements::Announcements;
 use self::node::{Node, Nodes, WorkIsOver};
 use crate::action::Action;
 use crate::facts::Facts;
-use crate::later::sought;
 use crate::model::Model;
 use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Act, Ordinal, Start, Synchronization};
@@ -217,7 +216,7 @@ impl<P: Protocol> View<'_, P> {
         heads.chain(steps.map(Node::Step)).chain(locks.flatten())
     }
 
-    /// The same, or, where there are none, what may happen in their place.
+    /// The seeds; in a state without any, the steps that may happen there nevertheless.
     fn all_seeds(&self) -> Vec<Node> {
         let mut seeds: Vec<Node> = self.seeds().collect();
         if seeds.is_empty() {
@@ -343,30 +342,16 @@ impl<P: Protocol> View<'_, P> {
 
     /// The end whose arrivals the next step of a rank, which it can take, conflicts with.
     fn conflict_of_step(&self, rank: u16) -> Option<Node> {
-        let program = self.model.program(self.state.job, rank);
         let proc = &self.state.procs[usize::from(rank)];
-        let is_free = |act: &Act| match proc.outlook {
+        let act = self.model.next_act(self.state, rank)?;
+        let is_free = match proc.outlook {
             Outlook::Unknown => self.model.is_free(self.state.job, rank, proc, act),
             outlook => outlook == Outlook::Free,
         };
-        let act = self.model.next_act(self.state, rank)?;
         match act {
-            // Under the weakest MPI, a receive from any source chooses among what has arrived, and so does its probe.
-            Act::Probe { sought: what, into: Some(_) } if self.model.is_portable() => {
-                let is_wild =
-                    sought(program, proc, *what).is_some_and(|pattern| pattern.source == Source::Any);
-                is_wild.then_some(Node::ReceiveEnds(rank))
-            }
-            Act::Start(ordinal) if self.model.is_portable() => {
-                match self.model.next_start(self.state.job, rank, proc, *ordinal) {
-                    Start::Receive { from: Source::Any, .. } => Some(Node::ReceiveEnds(rank)),
-                    Start::Synchronize(_) => None,
-                    start => (!is_free(act)).then(|| self.end_of_start(rank, &start)),
-                }
-            }
-            Act::TouchWindow(_) if self.model.is_portable() => None,
-            Act::Test(request) if self.model.is_portable() && program.is_of_window(*request) => None,
-            act if is_free(act) => None,
+            _ if is_free => None,
+            // Only a probe of any source is not free.
+            Act::Probe { .. } => Some(Node::ReceiveEnds(rank)),
             Act::TouchWindow(_) => {
                 self.facts.windows.may_race_at(self.state, rank, self.pc(rank)).then_some(Node::Step(rank))
             }
@@ -377,12 +362,18 @@ impl<P: Protocol> View<'_, P> {
             | Act::Cancel(request) => Some(self.end_of_request(rank, *request)),
             Act::Start(ordinal) => match self.model.next_start(self.state.job, rank, proc, *ordinal) {
                 Start::Synchronize(call) => {
+                    let program = self.model.program(self.state.job, rank);
                     let call = &program.synchronizations[usize::from(call)];
                     self.is_in_conflict_of_windows(rank, call).then_some(Node::Step(rank))
                 }
                 start => Some(self.end_of_start(rank, &start)),
             },
-            _ => None,
+            Act::Wait(_)
+            | Act::Touch { .. }
+            | Act::Access(_)
+            | Act::AwaitGrants(_)
+            | Act::Compute(_)
+            | Act::Define(_) => None,
         }
     }
 

@@ -50,8 +50,6 @@ pub struct Proc<P: Protocol> {
     pub received: SmallVec<[(RequestId, Received); 1]>,
     /// What follows for its next step.
     pub(crate) outlook: Outlook,
-    /// Whether it may announce a receive.
-    pub(crate) announces: bool,
 }
 
 /// What follows from the state of a rank alone for its next step.

@@ -6,7 +6,7 @@
 
 use crate::action::{Action, Choice};
 use crate::context::StepContext;
-use crate::hashed::Hashed;
+use crate::hashed::{Hashed, hash_of};
 use crate::later::sought;
 use crate::learned::{StepBegin, StepEnd, StepInput};
 use crate::model::Model;
@@ -39,11 +39,11 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
         violations: SmallVec::new(),
     };
     let me = action.rank();
-    match (action, StepInput::of(action, &state.network)) {
-        (Action::Lock(step), _) => next.weakest.take(step),
-        (_, Some(input)) => take(model, state, action, input, &mut next),
-        // Nothing is there to land.
-        (_, None) => {}
+    if let Action::Lock(step) = action {
+        next.weakest.take(step);
+    } else if let Some(input) = StepInput::take(action, &mut next.network) {
+        let proc = state.procs[usize::from(me)].clone();
+        take(model, StepBegin { job: state.job, me, proc, input }, state, &mut next);
     }
     if let Action::Step { .. } = action {
         if let Some(window) = exposes_next(model, state, me) {
@@ -57,31 +57,20 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     next
 }
 
-/// Takes a step of a rank.
-fn take<P: Protocol>(
-    model: &Model<P>,
-    state: &State<P>,
-    action: Action,
-    input: StepInput,
-    next: &mut State<P>,
-) {
-    let me = action.rank();
-    match action {
-        Action::Land(channel) => _ = next.network.land(channel, 0),
-        Action::Overtake { channel, place } => _ = next.network.land(channel, place),
-        Action::Step { .. } | Action::Announce { .. } | Action::Lock(_) => {}
-    }
-    let begin = StepBegin { job: state.job, me, proc: state.procs[usize::from(me)].clone(), input };
+/// Takes a step of a rank. What lands in it is in the network no more.
+fn take<P: Protocol>(model: &Model<P>, begin: StepBegin<P>, state: &State<P>, next: &mut State<P>) {
+    let me = begin.me;
     let end = match model.learned(&begin) {
         Some(learned) => learned.with(|learned| {
             let Some(learned) = learned else { return carry_out(model, &begin, next) };
-            if let Some(end) = learned.get(&begin).filter(|end| ends_so(model, next, me, end)) {
+            let hash = hash_of(&begin);
+            if let Some(end) = learned.get(hash, &begin).filter(|end| ends_so(model, next, me, end)) {
                 return end.clone();
             }
             let mut end = carry_out(model, &begin, next);
             learned.share(&mut end);
             if next.violations.is_empty() {
-                learned.insert(begin, end.clone());
+                learned.insert(hash, begin, end.clone());
             }
             end
         }),
@@ -120,7 +109,6 @@ fn carry_out<P: Protocol>(model: &Model<P>, begin: &StepBegin<P>, next: &mut Sta
         model.forget_arrival_order(*job, *me, &mut proc);
     }
     proc.outlook = model.outlook(*job, *me, &proc);
-    proc.announces = model.may_announce(*job, &proc);
     StepEnd { proc: Hashed::new(proc), leaving, ended, met }
 }
 

@@ -117,8 +117,8 @@ fn locks_exclude_those_who_hold_one() {
     expect(&program(put, "lock w at 0 exclusive\n  load w at 0 size 8\n  unlock w at 0"), RACE, RACE);
 }
 
-/// A flush of all under an inner lock waits for what was accessed under the outer one: the order in which ranks get the
-/// inner lock matters.
+/// A `flush_all` under an inner lock waits for the accesses under the outer lock, too. So the inner lock is not brief, and
+/// the order matters in which ranks get it.
 #[test]
 fn a_flush_of_all_under_an_inner_lock_waits_for_the_outer_one() {
     let program = |flush: &str| {

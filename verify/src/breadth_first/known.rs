@@ -89,8 +89,8 @@ impl<S: Hash> Known<S> {
         }
     }
 
-    /// The states of the next level, with the number of the first one; `None` if there are none. Numbers stand for positions
-    /// in `origins`.
+    /// The next level; `None` if it has no states. The origins of its states are appended to `origins`: a state's number is its
+    /// position there.
     pub(super) fn next_level(&self, origins: &mut Vec<Origin>) -> Option<Level<S>> {
         let parts: Vec<_> = self.parts.iter().map(|part| mem::take(&mut lock(part).fresh)).collect();
         let mut order: Vec<(Origin, FreshPlace)> = Vec::with_capacity(parts.iter().map(Pieces::len).sum());

@@ -22,7 +22,7 @@ pub(super) struct Late {
     pub(super) pattern: Inefficiency,
     /// Which ranks, ascending.
     pub(super) by: Vec<u16>,
-    /// They have no statement left that does it: who waits for it waits for ever.
+    /// These ranks have no statement left that does it, so the wait never ends.
     pub(super) is_never: bool,
 }
 

@@ -281,7 +281,7 @@ impl Narrator<'_> {
         deeds
     }
 
-    /// Whether the statement that a step begins ends by waiting for what it has started.
+    /// Whether a statement blocks: it starts a request and waits for it. The step that starts it is given.
     fn is_blocking(&self, rank: u16, pc: usize) -> bool {
         let line = |pc: usize| self.names.line(rank, pc);
         let waits = |pc: &usize| matches!(self.names.act(rank, *pc), Some(Act::Wait(_)));

@@ -130,7 +130,8 @@ impl Deadlock {
         others.map(|waiting| waiting.rank).collect()
     }
 
-    /// What the ranks wait for that are the cause, the cycle, who waits because of them, and the rule.
+    /// The deadlock in sentences: first what its causes wait for, then the cycle, the ranks that wait because of it, and MPI's
+    /// rule.
     pub(super) fn summary(&self, names: &Names<'_>) -> String {
         let (mut causes, victims) = (self.causes(), self.victims());
         // What never comes is a cause by itself, whatever the ranks of a cycle do.
@@ -215,7 +216,7 @@ fn sayings<'a>(waiting: &[&'a Waiting], too: &str) -> Vec<Saying<'a>> {
     sayings
 }
 
-/// A sentence about further ranks that wait, of which some are told; nothing if there are none.
+/// A sentence about further ranks that wait. It tells some of them; it is empty if there are none.
 fn others(because: &str, waiting: &[&Waiting], too: &str, room: usize) -> String {
     if waiting.is_empty() {
         return String::new();

@@ -18,7 +18,7 @@ pub(crate) struct WindowPlan {
     pub(super) contended: BTreeMap<(u16, u16), Vec<LockName>>,
     /// By window and host, if it is exposed, too, by `post` or between fences: all its locks.
     pub(super) mixed: BTreeMap<(u16, u16), Vec<LockName>>,
-    /// The accesses that conflict with another one, or with what a program does to its own memory.
+    /// The accesses that may race: with another access, or with a load or store of the target.
     pub(crate) racing: Vec<AccessName>,
     /// Some epoch may have to wait for one before it that its rank has closed and not waited for.
     pub(crate) defers: bool,
