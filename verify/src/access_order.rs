@@ -10,17 +10,16 @@
 //!   origins of which one locks exclusively;
 //! - the program itself touches its memory before it exposes it to the other, after it has waited for the end of that
 //!   exposure, or while it has a lock of its own that excludes the other's;
-//! - one is over before its rank enters a barrier, and the other begins after its rank has left it.
+//! - one is over before the other begins because messages or collectives say so (`happens_before`).
 //!
 //! All of this is what the library does. Under the weakest MPI, an access may be under way for longer: nothing of it is
 //! taken for granted there.
 
 use crate::assertions::{Side, sides};
 use crate::open_epochs::EpochForm;
-use crate::program::{Access, Act, Job, Ordinal, Program, Start};
+use crate::program::{Access, Act, Job, Ordinal, Program};
 use carrousel_program::OwnAccess;
 use carrousel_rank::epoch::{Call, Mode};
-use carrousel_rank::{Communicator, Kind};
 use std::collections::BTreeMap;
 
 /// Accesses of a rank that are followed at a time. Of others, it is not known when they are over.
@@ -60,35 +59,7 @@ enum AccessEpoch {
 pub(crate) struct Extent {
     epoch: AccessEpoch,
     /// The wait behind which it is over, if there is one.
-    over: Option<u16>,
-}
-
-/// The barriers of one communicator.
-#[derive(Default)]
-struct Barriers {
-    /// The steps that enter them, ascending, and their numbers among the collectives.
-    entered: Vec<(u16, usize)>,
-    /// The waits that leave them, ascending, and the highest number of those that are left then.
-    left: Vec<(u16, usize)>,
-}
-
-impl Barriers {
-    /// The first one that is entered behind a step.
-    fn next(&self, step: u16) -> Option<usize> {
-        let at = self.entered.partition_point(|(enters, _)| *enters <= step);
-        self.entered.get(at).map(|(_, number)| *number)
-    }
-
-    /// The last one that is left before a step.
-    fn last(&self, step: u16) -> Option<usize> {
-        let before = self.left.partition_point(|(leaves, _)| *leaves < step);
-        self.left[..before].last().map(|(_, number)| *number)
-    }
-
-    fn leave(&mut self, step: u16, number: usize) {
-        let highest = self.left.last().map_or(number, |(_, last)| number.max(*last));
-        self.left.push((step, highest));
-    }
+    pub(crate) over: Option<u16>,
 }
 
 /// What the text of a program says.
@@ -98,7 +69,6 @@ struct Text {
     extents: BTreeMap<u16, Extent>,
     /// By window and step that opens an exposure: the wait behind which it has ended.
     ended: BTreeMap<(u16, u16), u16>,
-    barriers: BTreeMap<Communicator, Barriers>,
 }
 
 /// The order of the accesses of a job.
@@ -160,7 +130,7 @@ impl<'a> AccessOrder<'a> {
             }
             _ => false,
         };
-        by_epochs || self.is_behind_barrier(one, this, other) || self.is_behind_barrier(other, that, one)
+        by_epochs
     }
 
     /// Whether two exposures, by the steps that open them, are never active together.
@@ -180,20 +150,6 @@ impl<'a> AccessOrder<'a> {
     fn is_outside(&self, rank: u16, window: u16, opened: u16, step: u16) -> bool {
         let ended = self.texts[usize::from(rank)].ended.get(&(window, opened));
         step < opened || ended.is_some_and(|ended| *ended < step)
-    }
-
-    /// Whether a barrier is between the end of an access and another one.
-    fn is_behind_barrier(&self, first: &Made, extent: &Extent, second: &Made) -> bool {
-        let Some(over) = extent.over else { return false };
-        let program = &self.job.ranks[usize::from(first.rank)];
-        let before = &self.texts[usize::from(first.rank)].barriers;
-        let behind = &self.texts[usize::from(second.rank)].barriers;
-        let common = before.iter().filter(|(communicator, _)| program.is_member(**communicator, second.rank));
-        // A rank enters the barriers of a communicator one after the other, and leaves none that not all have entered.
-        common.into_iter().any(|(communicator, barriers)| {
-            let last = behind.get(communicator).and_then(|barriers| barriers.last(second.step));
-            barriers.next(over).zip(last).is_some_and(|(next, last)| next <= last)
-        })
     }
 }
 
@@ -216,8 +172,6 @@ fn read(program: &Program, me: u16, accesses: &Side, exposures: &Side) -> Text {
     let mut own: BTreeMap<(u16, EpochForm), Mode> = BTreeMap::new();
     let mut pending: Vec<Pending> = Vec::new();
     let mut ending: BTreeMap<Ordinal, (u16, u16)> = BTreeMap::new();
-    let mut numbers: BTreeMap<Communicator, usize> = BTreeMap::new();
-    let mut entered: BTreeMap<Ordinal, (Communicator, usize)> = BTreeMap::new();
     for (step, it) in (0..).zip(&program.steps) {
         match &it.act {
             Act::Access(index) => {
@@ -270,22 +224,10 @@ fn read(program: &Program, me: u16, accesses: &Side, exposures: &Side) -> Text {
                     if let Some(opened) = ending.remove(request) {
                         text.ended.insert(opened, step);
                     }
-                    if let Some((communicator, number)) = entered.remove(request) {
-                        text.barriers.entry(communicator).or_default().leave(step, number);
-                    }
                 }
             }
-            Act::Start(request) => match program.starts[usize::from(*request)] {
-                Start::Collective { kind, communicator, .. } => {
-                    let number = numbers.entry(communicator).or_default();
-                    if kind == Kind::Barrier {
-                        text.barriers.entry(communicator).or_default().entered.push((step, *number));
-                        entered.insert(*request, (communicator, *number));
-                    }
-                    *number += 1;
-                }
-                Start::Synchronize(call) => {
-                    let call = &program.synchronizations[usize::from(call)];
+            Act::Start(request) => {
+                if let Some(call) = program.synchronization(*request) {
                     let (window, call) = (call.window, call.call());
                     if let Call::Flush(flush) | Call::FlushWithRequest(flush) = call {
                         let is_covered = |access: &&mut Pending| {
@@ -316,8 +258,7 @@ fn read(program: &Program, me: u16, accesses: &Side, exposures: &Side) -> Text {
                         open.insert((window, form), (step, mode));
                     }
                 }
-                _ => {}
-            },
+            }
             _ => {}
         }
     }

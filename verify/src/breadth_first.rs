@@ -2,7 +2,9 @@
 //!
 //! **Promises.** States are looked at level by level, and within a level in the order in which one thread would meet
 //! them, however many threads there are: so the first violation of a property is one that takes the fewest steps, and the
-//! same one in every run, as far as the model says the same in every run.
+//! same one in every run, as far as the model says the same in every run. A model may ask which properties are known not to
+//! hold ([`Settled`]): what is only for their sake need not be told apart any more. That changes from level to level, so
+//! it is the same in every run, too, and when a path is walked again.
 //!
 //! Of a state that has been expanded only its fingerprint is kept, the state before it and the number of the action that
 //! leads from there. A path is found at the end, by walking the model again. (stateright's own search keeps each state
@@ -13,6 +15,9 @@
 
 mod known;
 mod pieces;
+mod settled;
+
+pub(crate) use self::settled::Settled;
 
 use self::known::{Known, Level, NONE, Origin, lock};
 use crate::limits::{Limits, Stopped};
@@ -51,14 +56,19 @@ pub(crate) struct Explored {
 pub(crate) struct Trail(Vec<u32>);
 
 impl Trail {
-    /// The states on the path, each with the action that leaves it; the last one has none.
-    pub(crate) fn walk<M: Searchable>(&self, model: &M) -> Vec<(M::State, Option<M::Action>)> {
+    /// The states on the path, each with the action that leaves it; the last one has none. `settled` is that of the search.
+    pub(crate) fn walk<M: Searchable>(
+        &self,
+        model: &M,
+        settled: &Settled,
+    ) -> Vec<(M::State, Option<M::Action>)> {
         let (mut path, mut actions) = (Vec::with_capacity(self.0.len()), Vec::new());
         let mut numbers = self.0.iter().map(|number| *number as usize);
         let initial = numbers.next().and_then(|number| model.init_states().into_iter().nth(number));
         let Some(mut state) = initial else { return path };
         for number in numbers {
             actions.clear();
+            settled.enter(path.len() as u32 + 1);
             model.actions(&state, &mut actions);
             let action = actions.get(number).cloned();
             let Some(next) = action.clone().and_then(|action| model.next_state(&state, action)) else {
@@ -73,14 +83,15 @@ impl Trail {
 
 /// Searches through a model, all of whose properties are to hold always. `stop` is the model's: it is set at a limit, and
 /// the search ends when it is set. With `max_depth`, only states are looked at whose path has fewer states than that.
+/// `settled` is told which properties do not hold.
 pub(crate) fn search<M: Searchable>(
     model: &M,
     limits: &Limits<'_>,
-    stop: &AtomicBool,
+    (stop, settled): (&AtomicBool, &Settled),
     max_depth: Option<NonZeroUsize>,
 ) -> Explored {
     let threads = limits.threads.max(1);
-    let search = LevelSearch::new(model, stop, threads);
+    let search = LevelSearch::new(model, (stop, settled), threads);
     let (is_done, watcher) = (AtomicBool::new(false), thread::current());
     thread::scope(|scope| {
         let lead = || {
@@ -120,6 +131,7 @@ struct LevelSearch<'a, M: Model> {
     model: &'a M,
     properties: Vec<Property<M>>,
     stop: &'a AtomicBool,
+    settled: &'a Settled,
     known: Known<M::State>,
     level: Mutex<Level<M::State>>,
     /// By property: the first state in which it does not hold, or [`NONE`].
@@ -133,13 +145,14 @@ struct LevelSearch<'a, M: Model> {
 }
 
 impl<'a, M: Searchable> LevelSearch<'a, M> {
-    fn new(model: &'a M, stop: &'a AtomicBool, threads: usize) -> Self {
+    fn new(model: &'a M, (stop, settled): (&'a AtomicBool, &'a Settled), threads: usize) -> Self {
         let properties = model.properties();
         Self {
             violated: properties.iter().map(|_| AtomicU32::new(NONE)).collect(),
             model,
             properties,
             stop,
+            settled,
             known: Known::new(threads),
             level: Mutex::new(Level::none()),
             barrier: OnceLock::new(),
@@ -198,6 +211,7 @@ impl<'a, M: Searchable> LevelSearch<'a, M> {
             if is_full || is_too_deep || self.is_stopped() || self.is_refuted() {
                 break;
             }
+            self.settle(depth);
             let is_wide = level.len() >= WIDE;
             *lock(&self.level) = level;
             if is_wide {
@@ -212,6 +226,13 @@ impl<'a, M: Searchable> LevelSearch<'a, M> {
             (first != NONE).then(|| (property.name, Trail(Origin::trail(&origins, first))))
         });
         LevelEnded { depth, violated: violated.collect(), is_full }
+    }
+
+    /// A level begins, the n-th from 1: what the one before it has shown is known from now on.
+    fn settle(&self, level: u64) {
+        let level = u32::try_from(level).unwrap_or(u32::MAX);
+        let violated = self.violated.iter().map(|first| first.load(Ordering::Relaxed) != NONE);
+        self.settled.learn(level, violated);
     }
 
     fn is_stopped(&self) -> bool {
@@ -328,8 +349,9 @@ mod tests {
 
     fn explore(model: &Counters, threads: usize, max_depth: usize) -> (Explored, Vec<Vec<[u8; 3]>>) {
         let (limits, stop) = (Limits { threads, ..Limits::default() }, AtomicBool::new(false));
-        let found = search(model, &limits, &stop, NonZeroUsize::new(max_depth));
-        let paths = found.violated.iter().map(|(_, trail)| trail.walk(model));
+        let settled = Settled::default();
+        let found = search(model, &limits, (&stop, &settled), NonZeroUsize::new(max_depth));
+        let paths = found.violated.iter().map(|(_, trail)| trail.walk(model, &settled));
         let paths = paths.map(|path| path.into_iter().map(|(state, _)| state).collect()).collect();
         (found, paths)
     }

@@ -55,7 +55,7 @@ pub(crate) fn search<P: Protocol>(
 ) -> SearchOutcome<P> {
     let shared = Arc::clone(model.shared());
     let began = Instant::now();
-    let found = breadth_first::search(&model, limits, &shared.stop, max_depth);
+    let found = breadth_first::search(&model, limits, (&shared.stop, &shared.settled), max_depth);
     // Otherwise the search may have stopped itself at its own bound.
     let stopped = found.stopped.or(shared.is_beyond().then_some(Stopped::States));
     // Paths are found by walking the model again, which must be neither stopped nor counted.
@@ -64,8 +64,8 @@ pub(crate) fn search<P: Protocol>(
     let (mut broken, mut violations) = (None, Vec::new());
     for (name, trail) in &found.violated {
         match name.parse() {
-            Ok(check) => violations.push((check, Path { steps: trail.walk(&model) })),
-            Err(_) => broken = Some(Path { steps: trail.walk(&model) }),
+            Ok(check) => violations.push((check, Path { steps: trail.walk(&model, &shared.settled) })),
+            Err(_) => broken = Some(Path { steps: trail.walk(&model, &shared.settled) }),
         }
     }
     violations.sort_by_key(|(check, _)| *check);

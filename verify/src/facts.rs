@@ -91,6 +91,8 @@ pub(crate) struct RankFacts {
     /// The last step, or the end, before which more receives may be posted than are announced at a time. There, a
     /// message that takes one of the oldest lets another receive be announced, whatever its source.
     pub(crate) last_crowded: Option<u16>,
+    /// By window: the last step about it.
+    last_on_window: BTreeMap<u16, u16>,
     /// The collectives of each communicator: the steps that enter them, and their requests.
     collectives: BTreeMap<Communicator, Vec<(u16, Ordinal)>>,
     /// The last step that enters a collective.
@@ -206,6 +208,9 @@ impl RankFacts {
         let mut facts = Self { last_crowded: last_crowded(program, job), ..Self::default() };
         for (pc, step) in program.steps.iter().enumerate() {
             let pc = pc as u16;
+            if let Some(window) = program.window_of_act(&step.act) {
+                facts.last_on_window.insert(window, pc);
+            }
             match &step.act {
                 Act::Start(ordinal) => match program.starts[usize::from(*ordinal)] {
                     Start::Later(index) => facts.later(pc, &program.later[usize::from(index)], job),
@@ -246,6 +251,11 @@ impl RankFacts {
         facts.ordered_from.named.sort_unstable();
         facts.ordered_from.named.dedup();
         facts
+    }
+
+    /// The last step about a window.
+    pub(crate) fn last_on_window(&self, window: u16) -> Option<u16> {
+        self.last_on_window.get(&window).copied()
     }
 
     /// Whether the order of events matters at the receiving end of some flow.

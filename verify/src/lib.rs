@@ -48,6 +48,7 @@ pub mod explore;
 mod explorer;
 mod facts;
 mod grants;
+mod happens_before;
 pub mod hashed;
 mod initial;
 mod later;

@@ -1,6 +1,6 @@
 //! The exploration of a state machine in its environment, and the text of a counterexample.
 
-use crate::breadth_first;
+use crate::breadth_first::{self, Settled};
 use crate::explore::{Limits, Stopped};
 use crate::outcome::Outcome;
 use stateright::{Model, Property};
@@ -44,7 +44,7 @@ pub(crate) fn promises<M: Machine>() -> Vec<Property<M>> {
 /// there are no more, the end can be reached.
 pub(crate) fn explore<M: Machine>(model: M, limits: &Limits<'_>) -> Outcome {
     let began = Instant::now();
-    let found = breadth_first::search(&model, limits, model.stop(), None);
+    let found = breadth_first::search(&model, limits, (model.stop(), &Settled::default()), None);
     let (mut stopped, states, generated) = (found.stopped, found.states, found.generated);
     let reached = model.met();
     // The path of a counterexample is found by walking the model again.

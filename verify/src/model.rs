@@ -4,7 +4,7 @@ mod transitions;
 
 pub use crate::settings::Settings;
 pub use transitions::PROMISES;
-pub(crate) use transitions::properties;
+pub(crate) use transitions::{properties, property_of};
 
 use crate::action::{Action, Choice};
 use crate::facts::Facts;
@@ -17,6 +17,7 @@ use crate::search::{CoverPoint, SearchGoal, SearchStatus};
 use crate::state::{Outlook, Proc, State};
 use crate::weakest::Order;
 use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};
+use carrousel_scenario::Check;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -69,6 +70,15 @@ impl<P: Protocol> Model<P> {
             shared: Arc::new(SearchStatus::new(&self.jobs)),
             focus: Some(focus),
             learned: Some(Learned::default()),
+        }
+    }
+
+    /// Whether it matters which accesses are under way together: not for a search that has found two that race, or that looks
+    /// for something else.
+    pub(crate) fn seeks_races(&self) -> bool {
+        match self.focus {
+            Some(goal) => goal.check.is_none_or(|check| check == Check::RmaRace),
+            None => !self.shared.settled.is_settled(property_of(Check::RmaRace)),
         }
     }
 

@@ -435,6 +435,25 @@ impl Program {
         matches!(self.starts[usize::from(ordinal)], Start::Synchronize(_) | Start::Access(_))
     }
 
+    /// The window that a request is of, if it is one of a window.
+    pub(crate) fn window_of(&self, ordinal: Ordinal) -> Option<u16> {
+        match self.starts[usize::from(ordinal)] {
+            Start::Synchronize(index) => Some(self.synchronizations[usize::from(index)].window),
+            Start::Access(index) => Some(self.accesses[usize::from(index)].window),
+            _ => None,
+        }
+    }
+
+    /// The window that an act is about, unless it waits for the end of another one.
+    pub(crate) fn window_of_act(&self, act: &Act) -> Option<u16> {
+        match *act {
+            Act::Start(ordinal) | Act::Test(ordinal) | Act::AwaitGrants(ordinal) => self.window_of(ordinal),
+            Act::Access(index) => Some(self.accesses[usize::from(index)].window),
+            Act::TouchWindow(own) => Some(own.window.0 as u16),
+            _ => None,
+        }
+    }
+
     /// The communicators that it has together with a peer.
     pub(crate) fn shared_with(&self, peer: u16) -> impl Iterator<Item = Communicator> {
         let groups = self.groups.iter().filter(move |group| group.members.contains(RankId(peer.into())));

@@ -26,7 +26,8 @@
 //! - requests of different ranks for staging buffers, unless there is one for each of them;
 //! - the end of a transfer with the beginning of another access that could race with it, unless their epochs, a wait or a
 //!   barrier keep them apart in every order (`access_order`). To begin early and to end late shows more races than the
-//!   reverse, so only ends, and what the program does to its own memory, are in conflict;
+//!   reverse, so only ends, and what the program does to its own memory, are in conflict. Nothing else depends on it: once a
+//!   race is found, it does not matter any more;
 //! - requests and releases of locks with calls that open or close exposures, if one window has both: what its host does
 //!   depends on which comes first. So are calls that unlock it, if it is exposed to a group.
 //!
@@ -84,8 +85,7 @@ pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, ac
     if view.lone_action(actions) {
         return;
     }
-    if view.facts.windows.are_used && !model.is_portable() {
-        // What conflicts with actions on windows is not followed any further.
+    if view.needs_all() {
         model.all_actions(state, actions);
         return;
     }
@@ -151,13 +151,13 @@ pub(crate) fn actions_towards<P: Protocol>(
     place: ViolationSite,
     actions: &mut Vec<Action>,
 ) {
-    if model.facts(state.job).windows.are_used {
-        model.all_actions(state, actions);
-        return;
-    }
     let (work, announcements) = (Cell::new(WORK_MAX), Announcements::default());
     let facts = model.facts(state.job);
     let view = View { model, state, facts, far: false, work: &work, announcements: &announcements };
+    if view.needs_all() {
+        model.all_actions(state, actions);
+        return;
+    }
     let mut seeds = Vec::new();
     match place {
         ViolationSite::Step(rank) => seeds.push(Node::Step(rank)),
@@ -166,6 +166,8 @@ pub(crate) fn actions_towards<P: Protocol>(
             for peer in 0..view.ranks() {
                 seeds.extend([view.receive_end(rank, peer), Node::SendEnd(rank, peer)]);
             }
+            seeds.extend((0..model.jobs()[state.job as usize].windows.len() as u16).map(Node::Window));
+            seeds.extend(facts.plan.all_contended().map(|((window, host), _)| Node::Locks(window, host)));
         }
     }
     let far = View { far: true, ..view };
@@ -278,12 +280,11 @@ impl<P: Protocol> View<'_, P> {
             _ if context.is_collective() => Node::Collective(at),
             ChannelKind::Back | ChannelKind::Written => Node::SendEnd(at, peer),
             ChannelKind::Forward | ChannelKind::Read(_) => self.receive_end(at, peer),
-            // In jobs with windows no larger set is looked for.
-            ChannelKind::Lane(_)
-            | ChannelKind::Get(_)
-            | ChannelKind::Fetch(_)
-            | ChannelKind::Moved(_)
-            | ChannelKind::Grants(_) => Node::Step(at),
+            ChannelKind::Lane(window)
+            | ChannelKind::Get(window)
+            | ChannelKind::Fetch(window)
+            | ChannelKind::Moved(window)
+            | ChannelKind::Grants(window) => Node::Window(window),
         }
     }
 
@@ -293,7 +294,15 @@ impl<P: Protocol> View<'_, P> {
 
     /// The end at which a request is completed.
     fn end_of_request(&self, rank: u16, request: Ordinal) -> Node {
-        self.end_of_start(rank, &self.model.start(self.state, rank, request))
+        match self.model.program(self.state.job, rank).window_of(request) {
+            Some(window) => self.end_in_window(rank, window),
+            None => self.end_of_start(rank, &self.model.start(self.state, rank, request)),
+        }
+    }
+
+    /// What ends the requests of a rank on a window: under the weakest MPI, its own step says what that is.
+    fn end_in_window(&self, rank: u16, window: u16) -> Node {
+        if self.model.is_portable() { Node::Step(rank) } else { Node::Window(window) }
     }
 
     /// The end at which a request is completed that begins so.
@@ -306,6 +315,13 @@ impl<P: Protocol> View<'_, P> {
             // It has not begun: the rank has to go on.
             Start::Synchronize(_) | Start::Access(_) | Start::Later(_) => Node::Step(rank),
         }
+    }
+
+    /// Whether no set but that of all actions is known to do: where a promise depends on events, which are few, their conflicts
+    /// are not followed; and in a job of a single window and no messages, all that is not free is in conflict.
+    fn needs_all(&self) -> bool {
+        let windows = &self.facts.windows;
+        windows.are_used && !self.model.is_portable() && windows.assertions.depend_on_events()
     }
 
     /// Looks for an action without conflicts, which is a persistent set alone. Steps that count on buffers are not
@@ -352,8 +368,9 @@ impl<P: Protocol> View<'_, P> {
             _ if is_free => None,
             // Only a probe of any source is not free.
             Act::Probe { .. } => Some(Node::ReceiveEnds(rank)),
-            Act::TouchWindow(_) => {
-                self.facts.windows.may_race_at(self.state, rank, self.pc(rank)).then_some(Node::Step(rank))
+            Act::TouchWindow(own) => {
+                let may_race = || self.facts.windows.may_race_at(self.state, rank, self.pc(rank));
+                (self.model.seeks_races() && may_race()).then_some(Node::Window(own.window.0 as u16))
             }
             Act::Test(request)
             | Act::Claim(request)
@@ -364,7 +381,7 @@ impl<P: Protocol> View<'_, P> {
                 Start::Synchronize(call) => {
                     let program = self.model.program(self.state.job, rank);
                     let call = &program.synchronizations[usize::from(call)];
-                    self.is_in_conflict_of_windows(rank, call).then_some(Node::Step(rank))
+                    self.is_in_conflict_of_windows(rank, call).then_some(Node::Window(call.window))
                 }
                 start => Some(self.end_of_start(rank, &start)),
             },
@@ -402,7 +419,9 @@ impl<P: Protocol> View<'_, P> {
             InFlight::OfEpoch { packet: Packet::StagingRequest, .. } => {
                 windows.may_lack_buffer(window, channel.at)
             }
-            InFlight::Transfer(moving) => windows.may_race(self.state, channel.origin(), moving.access),
+            InFlight::Transfer(moving) => {
+                self.model.seeks_races() && windows.may_race(self.state, channel.origin(), moving.access)
+            }
             InFlight::OfEpoch { packet: Packet::LockRequest { mode, .. }, .. } => {
                 windows.locks_race(self.state, window, channel.at, (channel.peer, *mode))
             }

@@ -1,5 +1,6 @@
 //! The goal of a search, and the status that its threads share: how far it is, and which situations it has covered.
 
+use crate::breadth_first::Settled;
 use crate::program::Job;
 use carrousel_scenario::Check;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -72,6 +73,8 @@ pub struct SearchStatus {
     pub(crate) beyond: AtomicBool,
     /// The search is over. Paths that are walked again are not stopped.
     pub(crate) is_over: AtomicBool,
+    /// Which properties are known not to hold.
+    pub(crate) settled: Settled,
     /// The first message that each wildcard receive got, by rank and ordinal; 0 for none yet.
     pub(crate) matches: Vec<AtomicU64>,
 }
@@ -83,7 +86,11 @@ impl SearchStatus {
             // Families of jobs test the protocol, not the determinism of their programs.
             _ => 0,
         };
-        Self { matches: (0..receives).map(|_| AtomicU64::new(0)).collect(), ..Self::default() }
+        Self {
+            matches: (0..receives).map(|_| AtomicU64::new(0)).collect(),
+            settled: Settled::new(1 + Check::ALL.len()),
+            ..Self::default()
+        }
     }
 
     /// How often a situation was met.

@@ -5,12 +5,14 @@ use crate::access_order::{AccessOrder, Made, Touch};
 use crate::admission::Refused;
 use crate::assertions::AssertionFacts;
 use crate::brief_locks::brief_locks;
+use crate::happens_before::{Behind, HappensBefore};
 use crate::network::{Channel, ChannelKind, InFlight};
 use crate::program::{Access, Act, Job};
 use crate::state::State;
 use crate::violation::ViolationKind;
 use carrousel_rank::epoch::{Call, EpochUsageError, Mode, Packet};
 use carrousel_rank::{Protocol, WindowIndex};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Accesses to the memory of one rank that are compared one by one; of more, each counts as if it might race.
@@ -94,7 +96,7 @@ impl WindowFacts {
         };
         // Under the weakest MPI nothing of the library runs.
         if !portable {
-            let order = AccessOrder::new(job);
+            let order = (AccessOrder::new(job), HappensBefore::new(job, true));
             for (target, made) in accesses(job) {
                 facts.compare(target, &made, &order);
             }
@@ -132,13 +134,21 @@ impl WindowFacts {
     }
 
     /// Compares all accesses to the memory of one rank.
-    fn compare(&mut self, target: u16, made: &[Made], order: &AccessOrder<'_>) {
+    fn compare(&mut self, target: u16, made: &[Made], (epochs, steps): &(AccessOrder<'_>, HappensBefore)) {
         let any = (made.len() > COMPARED_MAX).then(|| by_rank(made.iter().map(rival)));
-        let extents: Vec<_> = made.iter().map(|made| order.extent(made)).collect();
+        let extents: Vec<_> = made.iter().map(|made| epochs.extent(made)).collect();
+        let behind: Vec<OnceCell<Option<Behind>>> = made.iter().map(|_| OnceCell::new()).collect();
+        let is_before = |one: usize, other: usize| {
+            let over = || extents[one].and_then(|extent| extent.over);
+            let behind = behind[one].get_or_init(|| over().map(|over| steps.behind((made[one].rank, over))));
+            behind.as_ref().is_some_and(|behind| behind.has((made[other].rank, made[other].step)))
+        };
         for (at, one) in made.iter().enumerate() {
             let are_apart = |window: u16, other: usize| {
                 let (Some(this), Some(that)) = (extents[at], extents[other]) else { return false };
-                order.are_apart(target, window, (one, this), (&made[other], that))
+                epochs.are_apart(target, window, (one, this), (&made[other], that))
+                    || is_before(at, other)
+                    || is_before(other, at)
             };
             let is_rival = |(other, it): &(usize, &Made)| {
                 let window = common_window(target, &one.touch, &it.touch);

@@ -5,7 +5,7 @@ use super::environment::Environment;
 use super::state::MemoryState;
 use super::step::{self, MemoryAction};
 use super::tell;
-use crate::breadth_first;
+use crate::breadth_first::{self, Settled};
 use crate::explore::Limits;
 use crate::outcome::Outcome;
 use crate::rules::EnvironmentRules;
@@ -35,10 +35,11 @@ impl<C: CacheRules, R: ReuseRules> MemoryModel<C, R> {
     pub(super) fn explore(self, limits: &Limits<'_>) -> Outcome {
         let shared = Arc::clone(&self.environment.shared);
         let began = Instant::now();
-        let found = breadth_first::search(&self, limits, &shared.situations.stop, None);
+        let settled = Settled::default();
+        let found = breadth_first::search(&self, limits, (&shared.situations.stop, &settled), None);
         // The path is found by walking the model again.
         shared.situations.stop.store(false, Ordering::Relaxed);
-        let broken = found.violated.first().map(|(_, trail)| trail.walk(&self));
+        let broken = found.violated.first().map(|(_, trail)| trail.walk(&self, &settled));
         Outcome {
             states: found.states,
             generated: found.generated,

@@ -33,6 +33,11 @@ macro_rules! properties {
 }
 pub(crate) use properties;
 
+/// The number of a check's property among them.
+pub(crate) fn property_of(check: Check) -> usize {
+    1 + check as usize
+}
+
 impl<P: Protocol> Model<P> {
     /// Whether the library has kept its promises in a state.
     pub(crate) fn keeps_promises(&self, state: &State<P>) -> bool {
@@ -94,5 +99,21 @@ impl<P: Protocol> stateright::Model for Model<P> {
 
     fn properties(&self) -> Vec<Property<Self>> {
         properties!(Self, State<P>, Self::keeps_promises, Self::holds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use carrousel_rank::Mirror;
+    use stateright::Model as _;
+
+    #[test]
+    fn properties_have_the_numbers_of_their_checks() {
+        let properties = Model::<Mirror>::new([].into(), Default::default()).properties();
+        for check in Check::ALL {
+            assert_eq!(properties[property_of(check)].name, check.name());
+        }
+        assert_eq!(properties.len(), 1 + Check::ALL.len());
     }
 }

@@ -31,7 +31,7 @@ impl<P: Protocol> View<'_, P> {
             }
             // A node for the flows of all peers is looked at once for each peer.
             let peers = match node {
-                Node::ReceiveEnds(_) | Node::Collective(_) => usize::from(self.ranks()),
+                Node::ReceiveEnds(_) | Node::Collective(_) | Node::Window(_) => usize::from(self.ranks()),
                 _ => 0,
             };
             let left = self.work.get().checked_sub(1 + peers);
@@ -53,8 +53,11 @@ impl<P: Protocol> View<'_, P> {
 
     /// The channels whose oldest items arrive at an end.
     fn arrivals_of(&self, node: Node) -> impl Iterator<Item = Channel> {
+        let of_window = matches!(node, Node::Window(_)).then(|| self.state.network.heads());
         let heads = node.of_arrivals().into_iter().flat_map(|at| self.state.network.heads_at(at));
-        let channels = heads.map(|(channel, _)| *channel);
+        let heads = heads.chain(of_window.into_iter().flatten());
+        let free = heads.filter(|(channel, item)| self.state.network.is_free(*channel, item));
+        let channels = free.map(|(channel, _)| *channel);
         channels.filter(move |channel| self.end_of(*channel) == node || self.joint_end(*channel) == node)
     }
 
@@ -122,6 +125,15 @@ impl<P: Protocol> View<'_, P> {
                 }
             }
             Node::Locks(window, host) => self.needs_of_locks((window, host), need),
+            // Any arrival may be in conflict with any other and with any call, and may follow from any.
+            Node::Window(window) if !self.model.is_portable() => {
+                for rank in 0..self.ranks() {
+                    if self.is_before(rank, self.facts.rank(rank).last_on_window(window)) {
+                        need(self.before_next(rank, Flow::Window(window)));
+                    }
+                }
+            }
+            Node::Window(_) => {}
             Node::Collective(at) => {
                 if self.will_test(at) {
                     need(Node::Step(at));
@@ -156,10 +168,13 @@ impl<P: Protocol> View<'_, P> {
     /// for which the rank waits before that step, or else the step that it is at. Any such request is right; those of
     /// the same flow, and then of the same peer, add the fewest nodes.
     fn before_next(&self, rank: u16, flow: Flow) -> Node {
-        let (Flow::To(peer) | Flow::From(peer)) = flow;
-        let own = match flow {
-            Flow::To(_) => Node::SendEnd(rank, peer),
-            Flow::From(_) => Node::ReceiveEnd(rank, peer),
+        let (peer, own) = match flow {
+            Flow::To(peer) => (Some(peer), Node::SendEnd(rank, peer)),
+            Flow::From(peer) => (Some(peer), Node::ReceiveEnd(rank, peer)),
+            Flow::Window(window) => (None, Node::Window(window)),
+        };
+        let is_of_peer = |end: Node| {
+            peer.is_some_and(|peer| end == Node::SendEnd(rank, peer) || end == Node::ReceiveEnd(rank, peer))
         };
         let program = self.model.program(self.state.job, rank);
         let proc = &self.state.procs[usize::from(rank)];
@@ -167,6 +182,11 @@ impl<P: Protocol> View<'_, P> {
         // Requests from this one on have not begun.
         let mut to_come = Ordinal::MAX;
         for step in &program.steps[usize::from(self.pc(rank))..] {
+            if let Flow::Window(window) = flow
+                && program.window_of_act(&step.act) == Some(window)
+            {
+                break;
+            }
             match &step.act {
                 Act::Start(ordinal) => {
                     let concerned = match program.starts[usize::from(*ordinal)] {
@@ -184,11 +204,12 @@ impl<P: Protocol> View<'_, P> {
                                     };
                                     !later.sends && later.from().is_none_or(is_it)
                                 }
+                                Flow::Window(_) => false,
                             }
                         }
                         Start::Send { to, .. } => flow == Flow::To(to as u16),
                         Start::Receive { from: Source::Rank(from), .. } => flow == Flow::From(from.0 as u16),
-                        Start::Receive { .. } => flow == Flow::From(peer),
+                        Start::Receive { .. } => matches!(flow, Flow::From(_)),
                         Start::Collective { .. } | Start::Synchronize(_) | Start::Access(_) => false,
                     };
                     if concerned {
@@ -205,7 +226,7 @@ impl<P: Protocol> View<'_, P> {
                         if end == own {
                             return own;
                         }
-                        if end == Node::SendEnd(rank, peer) || end == Node::ReceiveEnd(rank, peer) {
+                        if is_of_peer(end) {
                             found = Some(end);
                         } else if self.far && found.is_none() {
                             found = Some(self.missing_partner(rank, *request).unwrap_or(end));
@@ -324,6 +345,7 @@ impl<P: Protocol> View<'_, P> {
                 }
             }
             Act::AwaitGrants(opening) if self.model.is_portable() => need(self.missing_lock(rank, *opening)),
+            Act::AwaitGrants(opening) => need(self.end_of_request(rank, *opening)),
             _ => {}
         }
     }

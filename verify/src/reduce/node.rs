@@ -17,19 +17,23 @@ pub(super) enum Node {
     Collective(u16),
     /// The lock of a window at a host is given away, or back (weakest MPI).
     Locks(u16, u16),
+    /// Arrivals for a window, at all ranks (the library).
+    Window(u16),
     /// No actions of its own: stands for those that must come before the first rank posts a receive from the second.
     Post(u16, u16),
     /// No actions of its own: stands for those that must come before the first rank sends to the second.
     Send(u16, u16),
 }
 
-/// One of the flows of a rank.
+/// One of the flows of a rank, or what it does in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     /// Its messages to this rank.
     To(u16),
     /// Its messages from this rank.
     From(u16),
+    /// Its calls on this window.
+    Window(u16),
 }
 
 /// Up to so many nodes are compared one by one.
@@ -73,7 +77,7 @@ impl Node {
         match self {
             Self::SendEnd(at, _) | Self::ReceiveEnd(at, _) => Some(at),
             Self::ReceiveEnds(at) | Self::Collective(at) => Some(at),
-            Self::Step(_) | Self::Post(..) | Self::Send(..) | Self::Locks(..) => None,
+            Self::Step(_) | Self::Post(..) | Self::Send(..) | Self::Locks(..) | Self::Window(_) => None,
         }
     }
 }

@@ -47,7 +47,8 @@ impl<P: Protocol> View<'_, P> {
                 }
             }
             Act::TouchWindow(_) => {
-                let touched = self.plan().rank(rank).touches.get(&self.pc(rank));
+                let touches = &self.plan().rank(rank).touches;
+                let touched = touches.get(&self.pc(rank)).filter(|_| self.model.seeks_races());
                 touched.into_iter().flatten().for_each(|access| self.begins_of(*access, need));
             }
             Act::Start(ordinal) => {
@@ -74,7 +75,8 @@ impl<P: Protocol> View<'_, P> {
     /// What must not come behind the end of a request: accesses that could race with those that it ends.
     fn ends_of(&self, rank: u16, request: Ordinal, need: &mut dyn FnMut(Node)) {
         let plan = self.plan();
-        for name in &plan.racing {
+        let racing = if self.model.seeks_races() { plan.racing.as_slice() } else { &[] };
+        for name in racing {
             let access = plan.access(*name);
             if !access.ends.iter().any(|end| (end.rank, end.request) == (rank, request)) {
                 continue;

@@ -2,6 +2,7 @@
 //! accesses may be under way together and conflict.
 
 use super::accumulates;
+use super::before::AccessesBefore;
 use super::names::{AccessName, LockName};
 use super::orders::Order;
 use super::plan::{AccessEnd, AccessPlan, EpochPlan, RequestPlan, WindowPlan};
@@ -257,6 +258,7 @@ impl WindowPlan {
                 accesses.entry(place).or_default().push(((rank, at), *access));
             }
         }
+        let before = AccessesBefore::new(&self.ranks, job, self.keeps(Order::CollectivesWait));
         let mut found: Vec<(AccessName, Vec<AccessName>)> = Vec::new();
         for ((window, _), all) in &accesses {
             let keys = job.windows[usize::from(*window)].accumulates;
@@ -267,28 +269,38 @@ impl WindowPlan {
                         && !self.are_apart(job, (*name, *other))
                         && !self.comes_first(*name, *other)
                         && !self.comes_first(*other, *name)
+                        && !before.is_over(*name, (other.0, self.access(*other).step))
+                        && !before.is_over(*other, (name.0, self.access(*name).step))
                 });
                 found.push((*name, conflicts.map(|(other, _)| *other).collect()));
             }
         }
-        for ((rank, at), conflicts) in found {
-            self.ranks[usize::from(rank)].accesses[usize::from(at)].conflicts = conflicts;
-        }
+        let mut touches: Vec<(u16, u16, Vec<AccessName>)> = Vec::new();
         for (rank, program) in (0..).zip(&job.ranks) {
             for (step, act) in (0..).zip(&program.steps) {
                 let Act::TouchWindow(own) = &act.act else { continue };
                 let of_window = accesses.get(&(own.window.0 as u16, rank));
                 let others = of_window.into_iter().flatten();
                 let racing: Vec<AccessName> = others
-                    .filter(|(_, access)| access.conflicts_with_own(rank, own))
+                    .filter(|(name, access)| {
+                        access.conflicts_with_own(rank, own)
+                            && !before.is_over(*name, (rank, step))
+                            && !before.is_behind((rank, step), (name.0, self.access(*name).step))
+                    })
                     .map(|(name, _)| *name)
                     .collect();
-                for (by, at) in &racing {
-                    let access = &mut self.ranks[usize::from(*by)].accesses[usize::from(*at)];
-                    access.touched = access.touched.max(Some(step));
-                }
-                self.ranks[usize::from(rank)].touches.insert(step, racing);
+                touches.push((rank, step, racing));
             }
+        }
+        for ((rank, at), conflicts) in found {
+            self.ranks[usize::from(rank)].accesses[usize::from(at)].conflicts = conflicts;
+        }
+        for (rank, step, racing) in touches {
+            for (by, at) in &racing {
+                let access = &mut self.ranks[usize::from(*by)].accesses[usize::from(*at)];
+                access.touched = access.touched.max(Some(step));
+            }
+            self.ranks[usize::from(rank)].touches.insert(step, racing);
         }
         for (rank, plan) in (0..).zip(&self.ranks) {
             let races =

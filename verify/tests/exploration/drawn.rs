@@ -340,6 +340,28 @@ impl Draft<'_> {
         self.say(rank, "unlock_all w".to_owned());
     }
 
+    /// One or two ranks access the memory of rank 0 and tell it so, which looks at it then: most of them have flushed before.
+    fn notified(&mut self) {
+        for _ in 0..1 + self.dice.below(2) {
+            let origin = 1 + self.dice.below(self.ranks() - 1);
+            self.say(origin, "lock_all w".to_owned());
+            self.meet(origin, 0);
+            let flush = ["flush w at 0", "flush_all w", "flush w at 0", "flush_local w at 0"];
+            let flush = flush[self.dice.below(4) as usize].to_owned();
+            self.say(origin, flush);
+            let is_within = self.dice.one_in(2);
+            let calls = ["send to 0 tag 2 size 8", "unlock_all w"];
+            let calls = if is_within { calls } else { [calls[1], calls[0]] };
+            calls.into_iter().for_each(|call| self.say(origin, call.to_owned()));
+            let from = if self.dice.one_in(2) { "any".to_owned() } else { origin.to_string() };
+            self.say(0, format!("recv from {from} tag 2 size 8"));
+            if self.dice.one_in(2) {
+                self.touch();
+            }
+        }
+        self.touch();
+    }
+
     fn touch(&mut self) {
         let verb = if self.dice.one_in(2) { "load" } else { "store" };
         self.say(0, format!("{verb} w at 0 size 8"));
@@ -366,6 +388,7 @@ fn draw_epochs(dice: &mut Dice) -> String {
             (1, 3 | 4) => draft.fence(),
             (1, _) => draft.two_exposures(),
             (2, 3) => draft.flushed(),
+            (2, 4) | (3, 4) => draft.notified(),
             (3, 3) => draft.handover(),
             _ => draft.section(),
         }

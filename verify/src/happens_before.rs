@@ -1,0 +1,400 @@
+//! Which steps of a job's ranks are over, in every execution, before others begin.
+//!
+//! Programs have no branches, so their text says much of it. A rank takes its steps one after the other; a receive is complete
+//! when its send has begun; and nobody leaves a barrier that somebody has not entered. Of receives whose source and tag are
+//! named, the n-th takes the n-th message of that source and tag, if no other receive of that rank can (MPI-4.1, 3.5). Where
+//! others can, they are counted: who has received all messages but n has received all of each sender but n. Of values that are
+//! known only at run time, nothing is said here.
+//!
+//! **Promises.** What is said holds of the library and of the weakest MPI.
+//! **Leaves to others.** What epochs and locks keep apart (`access_order`, `weakest`).
+
+use crate::program::{Act, Job, Ordinal, Program, Start};
+use carrousel_rank::{Communicator, Kind, Source, mpi};
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Edges that are followed for one job. What is not known by then counts as not ordered.
+const WORK_MAX: usize = 1 << 27;
+
+/// A rank, and one of its steps.
+pub(crate) type Point = (u16, u16);
+
+/// What follows a step.
+#[derive(Clone, Copy, Debug)]
+enum Edge {
+    /// This step is behind it.
+    To(Point),
+    /// All that leave this collective do so behind it.
+    Into(usize),
+}
+
+/// The steps that a collective lets go on: they wait for it, and for what others do in it.
+#[derive(Debug, Default)]
+struct Meeting {
+    leave: Vec<Point>,
+}
+
+/// The order of the steps of a job.
+#[derive(Debug)]
+pub(crate) struct HappensBefore {
+    /// By rank: what follows its steps, ascending.
+    edges: Vec<Vec<(u16, Edge)>>,
+    meetings: Vec<Meeting>,
+    work: Cell<usize>,
+}
+
+/// By rank: the first step that is surely behind something.
+pub(crate) struct Behind(Vec<u16>);
+
+impl Behind {
+    /// Whether a step begins behind it.
+    pub(crate) fn has(&self, (rank, step): Point) -> bool {
+        self.0[usize::from(rank)] < step
+    }
+}
+
+/// The messages of a flow that can take each other's place: sender, receiver and tag.
+type Flow = (Communicator, u16, u16, u64);
+
+/// What the programs of all ranks send, receive and enter, in their order.
+#[derive(Default)]
+struct Texts {
+    sends: BTreeMap<Flow, Vec<Point>>,
+    /// The waits of receives, if there are any.
+    receives: BTreeMap<Flow, Vec<Option<Point>>>,
+    /// By receiver that does not name all that it receives: the steps that wait for its receives.
+    take_any: BTreeMap<(Communicator, u16), Vec<u16>>,
+    /// Of some message it is not known which receive takes it.
+    is_open: bool,
+    /// By communicator, its first rank, as communicators without a common rank may have one number, and the number of the
+    /// collective there: who enters it where, and waits for it.
+    collectives: BTreeMap<(Communicator, u16, usize), Vec<Entered>>,
+}
+
+struct Entered {
+    at: Point,
+    left: Option<u16>,
+    kind: Kind,
+    /// The rank that is the root, where the kind has one.
+    root: Option<u16>,
+    len: u64,
+    /// So many ranks have to enter it.
+    members: usize,
+}
+
+impl HappensBefore {
+    /// What the text of a job says. Without `collectives`, nobody waits for others in them.
+    pub(crate) fn new(job: &Job, collectives: bool) -> Self {
+        let mut texts = Texts::default();
+        for (rank, program) in (0..).zip(&job.ranks) {
+            texts.read(job.ranks.len(), rank, program);
+        }
+        let mut order = Self {
+            edges: vec![Vec::new(); job.ranks.len()],
+            meetings: Vec::new(),
+            work: Cell::new(WORK_MAX),
+        };
+        order.follow_messages(&texts);
+        if collectives {
+            texts.collectives.values().for_each(|entered| order.follow_collective(entered));
+        }
+        order.edges.iter_mut().for_each(|edges| edges.sort_by_key(|(step, _)| *step));
+        order
+    }
+
+    fn follow_messages(&mut self, texts: &Texts) {
+        if texts.is_open {
+            return;
+        }
+        for (flow, sends) in &texts.sends {
+            let (communicator, _, to, _) = *flow;
+            if texts.take_any.contains_key(&(communicator, to)) {
+                continue;
+            }
+            let receives = texts.receives.get(flow).map_or(&[][..], Vec::as_slice);
+            for ((from, step), left) in sends.iter().zip(receives) {
+                self.edges[usize::from(*from)].extend(left.map(|left| (*step, Edge::To(left))));
+            }
+        }
+        self.count_messages(texts);
+    }
+
+    /// Receives that may take what others could: only how many there are says which sends have begun.
+    fn count_messages(&mut self, texts: &Texts) {
+        let mut sends: BTreeMap<(Communicator, u16), BTreeMap<u16, Vec<u16>>> = BTreeMap::new();
+        for ((communicator, from, to, _), points) in &texts.sends {
+            let by_sender = sends.entry((*communicator, *to)).or_default().entry(*from).or_default();
+            by_sender.extend(points.iter().map(|(_, step)| *step));
+        }
+        for (place, waits) in &texts.take_any {
+            let Some(senders) = sends.get_mut(place) else { continue };
+            senders.values_mut().for_each(|steps| steps.sort_unstable());
+            let all: usize = senders.values().map(Vec::len).sum();
+            let mut waits = waits.clone();
+            waits.sort_unstable();
+            for (received, left) in (1..).zip(&waits) {
+                for (from, steps) in senders.iter() {
+                    let others = all - steps.len();
+                    let begun = received.min(all).checked_sub(others).and_then(|begun| begun.checked_sub(1));
+                    if let Some(last) = begun.and_then(|last| steps.get(last)) {
+                        self.edges[usize::from(*from)].push((*last, Edge::To((place.1, *left))));
+                    }
+                }
+            }
+        }
+    }
+
+    fn follow_collective(&mut self, entered: &[Entered]) {
+        let Some(first) = entered.first() else { return };
+        let (kind, root, len) = (first.kind, first.root, first.len);
+        let is_alike = |it: &Entered| (it.kind, it.root, it.len) == (kind, root, len);
+        if entered.len() != first.members || !entered.iter().all(is_alike) {
+            return;
+        }
+        let is_root = |it: &&Entered| root == Some(it.at.0);
+        let (enter, leave): (Vec<&Entered>, Vec<&Entered>) = match kind {
+            Kind::Barrier => (entered.iter().collect(), entered.iter().collect()),
+            // Without data, nobody needs to wait for anybody.
+            _ if len == 0 => return,
+            Kind::Broadcast => (entered.iter().filter(is_root).collect(), entered.iter().collect()),
+            Kind::Reduce | Kind::Gather => {
+                (entered.iter().collect(), entered.iter().filter(is_root).collect())
+            }
+            Kind::AllReduce | Kind::AllGather | Kind::AllToAll => {
+                (entered.iter().collect(), entered.iter().collect())
+            }
+        };
+        let leave = leave.into_iter().filter_map(|it| Some((it.at.0, it.left?))).collect();
+        self.meetings.push(Meeting { leave });
+        for it in enter {
+            let edge = Edge::Into(self.meetings.len() - 1);
+            self.edges[usize::from(it.at.0)].push((it.at.1, edge));
+        }
+    }
+
+    /// What is surely behind the end of a step; only the steps of its own rank if that takes too long.
+    pub(crate) fn behind(&self, start: Point) -> Behind {
+        let (rank, step) = start;
+        let alone = |mut first: Vec<u16>| {
+            first.fill(u16::MAX);
+            first[usize::from(rank)] = step;
+            first
+        };
+        let mut first = alone(vec![0; self.edges.len()]);
+        let mut is_met = vec![false; self.meetings.len()];
+        // Ranks, each with the steps that are known to be behind since it was last looked at.
+        let mut new = vec![(rank, step, u16::MAX)];
+        while let Some((rank, from, to)) = new.pop() {
+            let edges = &self.edges[usize::from(rank)];
+            let [begin, end] = [from, to].map(|last| edges.partition_point(|(at, _)| *at <= last));
+            for (_, edge) in &edges[begin..end] {
+                let (one, all);
+                let reached: &[Point] = match *edge {
+                    Edge::To(point) => {
+                        one = [point];
+                        &one
+                    }
+                    Edge::Into(meeting) if std::mem::replace(&mut is_met[meeting], true) => continue,
+                    Edge::Into(meeting) => {
+                        all = &self.meetings[meeting].leave;
+                        all
+                    }
+                };
+                let Some(left) = self.work.get().checked_sub(1 + reached.len()) else {
+                    return Behind(alone(first));
+                };
+                self.work.set(left);
+                for (rank, step) in reached {
+                    let known = &mut first[usize::from(*rank)];
+                    if *step < *known {
+                        new.push((*rank, *step, *known));
+                        *known = *step;
+                    }
+                }
+            }
+        }
+        Behind(first)
+    }
+}
+
+impl Texts {
+    fn read(&mut self, ranks: usize, rank: u16, program: &Program) {
+        let mut receives: BTreeMap<Ordinal, (Flow, usize)> = BTreeMap::new();
+        // By communicator: the waits for receives.
+        let mut received: BTreeMap<Communicator, Vec<u16>> = BTreeMap::new();
+        let mut takes_any: BTreeSet<Communicator> = BTreeSet::new();
+        let mut entered: BTreeMap<Ordinal, ((Communicator, u16, usize), usize)> = BTreeMap::new();
+        let mut numbers: BTreeMap<Communicator, usize> = BTreeMap::new();
+        for (step, it) in (0..).zip(&program.steps) {
+            match &it.act {
+                Act::Start(request) => match program.starts[usize::from(*request)] {
+                    Start::Send { to, tag, communicator, .. } => {
+                        let flow = (communicator, rank, to as u16, mpi::tag(tag).0);
+                        self.sends.entry(flow).or_default().push((rank, step));
+                    }
+                    Start::Receive { from: Source::Rank(from), tag, communicator, .. } if tag.is_exact() => {
+                        let flow = (communicator, from.0 as u16, rank, tag.tag().0);
+                        let waits = self.receives.entry(flow).or_default();
+                        receives.insert(*request, (flow, waits.len()));
+                        waits.push(None);
+                    }
+                    Start::Receive { communicator, .. } => {
+                        takes_any.insert(communicator);
+                    }
+                    Start::Collective { kind, communicator, root, len } => {
+                        let number = numbers.entry(communicator).or_default();
+                        let place = (communicator, program.rank_in(communicator, 0), *number);
+                        *number += 1;
+                        let its = self.collectives.entry(place).or_default();
+                        entered.insert(*request, (place, its.len()));
+                        let has_root = matches!(kind, Kind::Broadcast | Kind::Reduce | Kind::Gather);
+                        let root = has_root.then(|| program.rank_in(communicator, root));
+                        let members =
+                            program.members(communicator).map_or(ranks, |members| members.len() as usize);
+                        its.push(Entered { at: (rank, step), left: None, kind, root, len, members });
+                    }
+                    // It may take what others would, or its message may be taken by others.
+                    Start::Later(_) => self.is_open = true,
+                    Start::Synchronize(_) | Start::Access(_) => {}
+                },
+                Act::Wait(requests) => {
+                    for request in requests.iter() {
+                        if let Start::Receive { communicator, .. } = program.starts[usize::from(*request)] {
+                            received.entry(communicator).or_default().push(step);
+                        }
+                        if let Some((flow, number)) = receives.remove(request)
+                            && let Some(waits) = self.receives.get_mut(&flow)
+                        {
+                            waits[number] = Some((rank, step));
+                        }
+                        if let Some((place, number)) = entered.remove(request)
+                            && let Some(its) = self.collectives.get_mut(&place)
+                        {
+                            its[number].left = Some(step);
+                        }
+                    }
+                }
+                // A receive that is cancelled takes nothing, and one that claims takes what a probe has found.
+                Act::Claim(_) | Act::ReceiveClaimed(_) | Act::Discard(_) | Act::Cancel(_) => {
+                    self.is_open = true;
+                }
+                Act::Define(_)
+                | Act::Test(_)
+                | Act::Probe { .. }
+                | Act::Compute(_)
+                | Act::Access(_)
+                | Act::TouchWindow(_)
+                | Act::AwaitGrants(_)
+                | Act::Touch { .. } => {}
+            }
+        }
+        for communicator in takes_any {
+            let waits = received.remove(&communicator).unwrap_or_default();
+            self.take_any.insert((communicator, rank), waits);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::job;
+    use carrousel_scenario::load;
+
+    /// Whether `read buf first` is over, in every execution, before `read buf then` begins.
+    fn is_ordered(ranks: u32, programs: &str) -> bool {
+        let text = format!("ranks {ranks}\n{programs}");
+        let scenario =
+            load("order.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+        let job = job(&scenario, false).unwrap_or_else(|error| panic!("{error}"));
+        let find = |buffer: &str| {
+            let line = 1 + text.lines().position(|line| line.trim() == format!("read buf {buffer}")).unwrap();
+            let of_line = |program: &Program| {
+                program
+                    .steps
+                    .iter()
+                    .position(|step| step.line as usize == line && matches!(step.act, Act::Touch { .. }))
+            };
+            let at = (0..).zip(&job.ranks).find_map(|(rank, program)| Some((rank, of_line(program)? as u16)));
+            at.unwrap_or_else(|| panic!("nothing touches `{buffer}`"))
+        };
+        HappensBefore::new(&job, true).behind(find("first")).has(find("then"))
+    }
+
+    #[test]
+    fn a_named_receive_is_behind_its_send() {
+        let sends = "rank 0\nsend to 1 tag 3 size 8\nread buf first\nsend to 1 tag 3 size 8\n";
+        let first = "rank 1\nrecv from 0 tag 3 size 8\nread buf then\nrecv from 0 tag 3 size 8\n";
+        let second = "rank 1\nrecv from 0 tag 3 size 8\nrecv from 0 tag 3 size 8\nread buf then\n";
+        assert!(!is_ordered(2, &format!("{sends}{first}")));
+        assert!(is_ordered(2, &format!("{sends}{second}")));
+        // Who posts a receive has not received yet.
+        let posted =
+            "rank 1\na = irecv from 0 tag 3 size 8\nb = irecv from 0 tag 3 size 8\nread buf then\nwait a b\n";
+        assert!(!is_ordered(2, &format!("{sends}{posted}")));
+        // With a tag of its own, the second message may be received first.
+        let other = sends.replacen("tag 3", "tag 4", 1);
+        let by_tag = "rank 1\nrecv from 0 tag 3 size 8\nread buf then\nrecv from 0 tag 4 size 8\n";
+        assert!(is_ordered(2, &format!("{other}{by_tag}")));
+        // Any tag takes what another receive could.
+        let any =
+            "rank 1\na = irecv from 0 tag any size 8\nrecv from 0 tag 3 size 8\nread buf then\nwait a\n";
+        assert!(!is_ordered(2, &format!("{other}{any}")));
+    }
+
+    #[test]
+    fn order_goes_through_other_ranks() {
+        let programs = "rank 0\nread buf first\nsend to 1 tag 0 size 8\nrank 1\nrecv from 0 tag 0 size 8\nsend to 2 tag 0 size 8\nrank 2\nrecv from 1 tag 0 size 8\nread buf then\n";
+        assert!(is_ordered(3, programs));
+        let early = programs.replacen(
+            "recv from 0 tag 0 size 8\nsend to 2 tag 0 size 8",
+            "send to 2 tag 0 size 8\nrecv from 0 tag 0 size 8",
+            1,
+        );
+        assert!(!is_ordered(3, &early));
+    }
+
+    #[test]
+    fn who_has_received_all_has_received_each() {
+        let senders = "rank 1\nread buf first\nsend to 0 tag 0 size 8\nrank 2\nsend to 0 tag 1 size 8\n";
+        let all = "rank 0\nrecv from any tag any size 8\nrecv from any tag any size 8\nread buf then\n";
+        assert!(is_ordered(3, &format!("{senders}{all}")));
+        let one = "rank 0\nrecv from any tag any size 8\nread buf then\nrecv from any tag any size 8\n";
+        assert!(!is_ordered(3, &format!("{senders}{one}")));
+        // Of three messages, two of which are from rank 1, two received ones hold its first.
+        let again = senders.replacen("rank 2", "send to 0 tag 0 size 8\nrank 2", 1);
+        assert!(is_ordered(3, &format!("{again}{all}recv from any tag any size 8\n")));
+    }
+
+    #[test]
+    fn collectives_order_those_whose_data_they_need() {
+        let around = |collective: &str| {
+            format!(
+                "rank 1\nread buf first\n{collective}\nrank 0\n{collective}\nread buf then\nrank 2\n{collective}\n"
+            )
+        };
+        for collective in ["barrier", "allreduce size 8", "reduce root 0 size 8", "gather root 0 size 8"] {
+            assert!(is_ordered(3, &around(collective)), "{collective}");
+        }
+        for collective in ["bcast root 0 size 8", "reduce root 2 size 8", "allreduce size 0", "x = ibarrier"]
+        {
+            assert!(!is_ordered(3, &around(collective)), "{collective}");
+        }
+        assert!(is_ordered(3, &around("bcast root 1 size 8")));
+        assert!(is_ordered(3, &around("x = ibarrier\nwait x")));
+        // One that somebody never enters is left by nobody.
+        let lacks = around("barrier").replacen("rank 2\nbarrier", "rank 2\nread buf other", 1);
+        assert!(!is_ordered(3, &lacks));
+    }
+
+    #[test]
+    fn communicators_with_one_number_are_two() {
+        let programs = "comm half = split color me/2\nrank 0\nread buf first\nbarrier on half\nrank 1\nbarrier on half\nrank 2\nbarrier on half\nread buf then\nrank 3\nbarrier on half\n";
+        assert!(!is_ordered(4, programs));
+        let within =
+            programs.replacen("barrier on half\nrank 2", "barrier on half\nread buf then\nrank 2", 1);
+        let within = within.replacen("barrier on half\nread buf then\nrank 3", "barrier on half\nrank 3", 1);
+        assert!(is_ordered(4, &within));
+    }
+}
