@@ -62,6 +62,16 @@ pub(crate) struct Extent {
     pub(crate) over: Option<u16>,
 }
 
+impl Extent {
+    /// The step of the target before which it does not begin, if there is one.
+    pub(crate) fn exposed(&self) -> Option<u16> {
+        match self.epoch {
+            AccessEpoch::Exposed(opened) => opened,
+            _ => None,
+        }
+    }
+}
+
 /// What the text of a program says.
 #[derive(Default)]
 struct Text {

@@ -347,6 +347,10 @@ impl<P: Protocol> View<'_, P> {
                 return true;
             }
         }
+        if let Some(step) = self.brief_lock_step() {
+            actions.push(Action::Lock(step));
+            return true;
+        }
         let network = &self.state.network;
         let is_lone = |channel: Channel, item: &InFlight| {
             network.is_free(channel, item) && self.conflicts_nowhere(channel, item)

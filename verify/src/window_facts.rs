@@ -141,7 +141,11 @@ impl WindowFacts {
         let is_before = |one: usize, other: usize| {
             let over = || extents[one].and_then(|extent| extent.over);
             let behind = behind[one].get_or_init(|| over().map(|over| steps.behind((made[one].rank, over))));
-            behind.as_ref().is_some_and(|behind| behind.has((made[other].rank, made[other].step)))
+            let exposed = || extents[other].and_then(|extent| extent.exposed());
+            behind.as_ref().is_some_and(|behind| {
+                behind.has((made[other].rank, made[other].step))
+                    || exposed().is_some_and(|exposed| behind.has((target, exposed)))
+            })
         };
         for (at, one) in made.iter().enumerate() {
             let are_apart = |window: u16, other: usize| {

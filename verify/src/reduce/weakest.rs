@@ -5,7 +5,8 @@
 //! - the return of a call that ends accesses, and what the program does to its own memory, with the beginning of accesses
 //!   that could race with them. To begin early and to end late shows more races than the reverse, so beginnings are in
 //!   conflict with nothing;
-//! - locks of one host with each other, and the calls that ask for them or give them back;
+//! - locks of one host with each other, and the calls that ask for them or give them back, unless nobody keeps them while
+//!   waiting for anything else;
 //! - the opening and closing of exposures with locks of the same memory, as both at once are an error;
 //! - a test, with whatever lets it succeed.
 
@@ -14,6 +15,7 @@ use super::node::Node;
 use crate::action::Action;
 use crate::open_epochs::EpochForm;
 use crate::program::{Act, Ordinal};
+use crate::weakest::LockStep;
 use crate::weakest::names::{AccessName, LockName};
 use crate::weakest::plan::WindowPlan;
 use crate::weakest::races::Stage;
@@ -160,6 +162,21 @@ impl<P: Protocol> View<'_, P> {
                 need(Node::Step(lock.epoch.0));
             }
         }
+    }
+
+    /// A step of a brief lock that has to happen. Nothing is in conflict with it: who gets the lock gives it back without any
+    /// step of another rank's program, and for all others it is the same who was first (`brief_locks`).
+    pub(super) fn brief_lock_step(&self) -> Option<LockStep> {
+        let mut found = None;
+        for place in self.plan().brief() {
+            self.plan().lock_steps_at(self.state, place, |step, must| {
+                found = found.or(must.then_some(step));
+            });
+            if found.is_some() {
+                break;
+            }
+        }
+        found
     }
 
     /// Appends the steps of the lock of a host that are possible.

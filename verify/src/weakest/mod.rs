@@ -15,6 +15,7 @@
 //! Begin reading at `plan`, which `walk` and `relations` make, then `moments` (what may have begun, returned, and must return), `races`, and `locks`.
 
 mod accumulates;
+mod apart;
 mod before;
 pub(crate) mod calls;
 mod held;

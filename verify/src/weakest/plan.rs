@@ -18,6 +18,8 @@ pub(crate) struct WindowPlan {
     pub(super) contended: BTreeMap<(u16, u16), Vec<LockName>>,
     /// By window and host, if it is exposed, too, by `post` or between fences: all its locks.
     pub(super) mixed: BTreeMap<(u16, u16), Vec<LockName>>,
+    /// Windows and hosts whose locks are brief: in which order ranks get them makes no difference.
+    pub(super) brief: BTreeSet<(u16, u16)>,
     /// The accesses that may race: with another access, or with a load or store of the target.
     pub(crate) racing: Vec<AccessName>,
     /// Some epoch may have to wait for one before it that its rank has closed and not waited for.
@@ -172,6 +174,13 @@ impl EpochPlan {
     }
 }
 
+impl AccessPlan {
+    /// Whether it could be under way together with something that conflicts with it.
+    pub(super) fn may_race(&self) -> bool {
+        !self.conflicts.is_empty() || self.touched.is_some()
+    }
+}
+
 impl WindowPlan {
     pub(crate) fn rank(&self, rank: u16) -> &RankPlan {
         &self.ranks[usize::from(rank)]
@@ -227,6 +236,11 @@ impl WindowPlan {
     /// The hosts for whose locks ranks contend, with those locks.
     pub(crate) fn all_contended(&self) -> impl Iterator<Item = ((u16, u16), &[LockName])> {
         self.contended.iter().map(|(place, locks)| (*place, locks.as_slice()))
+    }
+
+    /// The hosts for whose locks ranks contend, and keep them briefly.
+    pub(crate) fn brief(&self) -> impl Iterator<Item = (u16, u16)> {
+        self.brief.iter().copied().filter(|place| self.contended.contains_key(place))
     }
 
     /// Whether a host's memory is locked, and exposed.

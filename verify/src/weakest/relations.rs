@@ -2,16 +2,20 @@
 //! accesses may be under way together and conflict.
 
 use super::accumulates;
-use super::before::AccessesBefore;
-use super::names::{AccessName, LockName};
+use super::before::StepsBefore;
+use super::names::{AccessName, LockName, excludes};
 use super::orders::Order;
-use super::plan::{AccessEnd, AccessPlan, EpochPlan, RequestPlan, WindowPlan};
+use super::plan::{AccessEnd, EpochPlan, RequestPlan, WindowPlan};
 use super::walk::walk;
 use crate::admission::Refused;
+use crate::brief_locks::brief_locks;
 use crate::open_epochs::EpochForm;
 use crate::program::{Access, Act, Job, is_atomic};
 use carrousel_rank::epoch::{Blocks, Mode};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Locks of one host that are compared one by one; of more, some may have to be waited for.
+const COMPARED_MAX: usize = 1024;
 
 impl WindowPlan {
     /// What the text of a job says, if it uses windows.
@@ -24,8 +28,10 @@ impl WindowPlan {
         let mut plan = Self { ranks, without, ..Self::default() };
         plan.find_peers();
         plan.find_ends(job);
-        plan.find_locks();
-        plan.find_conflicts(job);
+        let steps = StepsBefore::new(job, plan.keeps(Order::CollectivesWait));
+        plan.find_locks(&steps);
+        plan.find_conflicts(job, &steps);
+        plan.find_brief_locks(job);
         plan
     }
 
@@ -156,14 +162,6 @@ impl WindowPlan {
         }
     }
 
-    /// Whether an access is over before a later one of its rank begins, because its lock is given back or its exposure over.
-    fn is_over_before(&self, job: &Job, first: AccessName, then: AccessName) -> bool {
-        let epoch = self.access(first).epoch.map(|epoch| self.epoch((first.0, epoch)));
-        epoch.is_some_and(|epoch| epoch.locks() && epoch.is_waited_for)
-            || self.are_apart(job, (first, then))
-            || self.comes_first(first, then)
-    }
-
     /// Without the order that a flush ends accesses: only closes do, and requests of their own.
     fn forget_flushes(&mut self) {
         for (rank, plan) in (0..).zip(&mut self.ranks) {
@@ -175,8 +173,9 @@ impl WindowPlan {
         }
     }
 
-    /// Locks for which some rank may have to wait: two ranks ask for the lock of a host, and one of them alone.
-    fn find_locks(&mut self) {
+    /// Locks for which some rank may have to wait: two ranks ask for the lock of a host, one of them alone, and neither has surely
+    /// given it back when the other asks.
+    fn find_locks(&mut self, steps: &StepsBefore) {
         let ranks = self.ranks();
         let mut all: BTreeMap<(u16, u16), Vec<LockName>> = BTreeMap::new();
         let mut exposed: BTreeSet<(u16, u16)> =
@@ -196,60 +195,39 @@ impl WindowPlan {
         let is_exposed = |(place, _): &(&(u16, u16), &Vec<LockName>)| exposed.contains(*place);
         self.mixed = all.iter().filter(is_exposed).map(|(place, locks)| (*place, locks.clone())).collect();
         all.retain(|_, locks| {
+            let contend = |(one, other): (&LockName, &LockName)| {
+                let differ = one.epoch.0 != other.epoch.0;
+                differ && excludes(one.mode, other.mode) && !self.are_ordered(steps, one.epoch, other.epoch)
+            };
             let is_alone = |lock: &LockName| lock.mode == Mode::Exclusive;
             let of_others = || locks.iter().any(|lock| lock.epoch.0 != locks[0].epoch.0);
-            locks.iter().any(is_alone) && of_others()
+            let is_long = locks.len() > COMPARED_MAX;
+            let pairs = || {
+                locks.iter().enumerate().flat_map(|(at, one)| locks[at + 1..].iter().map(move |it| (one, it)))
+            };
+            locks.iter().any(is_alone) && of_others() && (is_long || pairs().any(contend))
         });
         self.contended = all;
     }
 
-    /// Whether two accesses to one target are in two exposures of it, one behind the other.
-    fn are_apart(&self, job: &Job, (one, other): (AccessName, AccessName)) -> bool {
-        let exposure = |name: AccessName| {
-            let access = self.access(name);
-            let epoch = self.epoch((name.0, access.epoch?));
-            match epoch.form {
-                EpochForm::Fence => Some((0, epoch.number)),
-                EpochForm::Access => Some((1, u32::from(epoch.peer(access.target)?))),
-                _ => None,
-            }
-        };
-        let target = self.access(one).target;
-        let window = job.ranks[usize::from(one.0)].accesses[usize::from(one.1)].window;
-        let may_overlap = job.windows[usize::from(window)].flags.exposure_after_exposure;
-        // A fence that ends no epoch keeps nothing apart.
-        let is_ended = |number: u32| {
-            self.rank(target).requests.values().any(|request| match request {
-                RequestPlan::Fence { window: of, number: its, ends_none, .. } => {
-                    (*of, *its) == (window, number + 1) && !ends_none
-                }
-                _ => false,
-            })
-        };
-        match (exposure(one), exposure(other)) {
-            _ if !self.keeps(Order::ExposuresAreApart) => false,
-            (Some((0, one)), Some((0, other))) => one != other && is_ended(one.min(other)),
-            (Some((1, one)), Some((1, other))) => one != other && !may_overlap,
-            _ => false,
+    /// Locks that nobody keeps while waiting for anything else: whoever gets such a lock first, all come to the same end.
+    fn find_brief_locks(&mut self, job: &Job) {
+        // Without any of the orders, what a rank does between its lock and its unlock may meet what others do.
+        if self.without.is_some() {
+            return;
         }
+        let races = |rank: u16, step: u16| match job.ranks[usize::from(rank)].steps[usize::from(step)].act {
+            Act::Access(index) => self.access((rank, index)).may_race(),
+            Act::TouchWindow(_) => {
+                self.rank(rank).touches.get(&step).is_some_and(|racing| !racing.is_empty())
+            }
+            _ => false,
+        };
+        let brief = brief_locks(job, races).into_iter();
+        self.brief = brief.filter(|(window, host)| !self.is_mixed(*window, *host)).collect();
     }
 
-    /// Whether an access is over before another one begins, because an epoch that ends it holds back an epoch of the other.
-    fn comes_first(&self, first: AccessName, then: AccessName) -> bool {
-        let access = self.access(then);
-        let Some(epoch) = access.epoch else { return false };
-        let its = self.epoch((then.0, epoch));
-        let exposure = self.exposure(its, access.target);
-        let held_back = [Some((then.0, epoch)), exposure.map(|exposure| (access.target, exposure))];
-        let ends = self.access(first).ends.iter().filter_map(|end| Some((end.rank, end.epoch?)));
-        self.keeps(Order::ClosedEpochsComeFirst)
-            && ends.into_iter().any(|(rank, before)| {
-                let mut all = held_back.iter().flatten().filter(|(of, _)| *of == rank);
-                all.any(|later| self.epoch(*later).earlier.contains(&(before, false)))
-            })
-    }
-
-    fn find_conflicts(&mut self, job: &Job) {
+    fn find_conflicts(&mut self, job: &Job, steps: &StepsBefore) {
         // By window and target.
         let mut accesses: BTreeMap<(u16, u16), Vec<(AccessName, Access)>> = BTreeMap::new();
         for (rank, program) in (0..).zip(&job.ranks) {
@@ -258,7 +236,6 @@ impl WindowPlan {
                 accesses.entry(place).or_default().push(((rank, at), *access));
             }
         }
-        let before = AccessesBefore::new(&self.ranks, job, self.keeps(Order::CollectivesWait));
         let mut found: Vec<(AccessName, Vec<AccessName>)> = Vec::new();
         for ((window, _), all) in &accesses {
             let keys = job.windows[usize::from(*window)].accumulates;
@@ -269,8 +246,9 @@ impl WindowPlan {
                         && !self.are_apart(job, (*name, *other))
                         && !self.comes_first(*name, *other)
                         && !self.comes_first(*other, *name)
-                        && !before.is_over(*name, (other.0, self.access(*other).step))
-                        && !before.is_over(*other, (name.0, self.access(*name).step))
+                        && !self.are_locked_apart(*name, *other)
+                        && !self.is_over_when_it_begins(steps, *name, *other)
+                        && !self.is_over_when_it_begins(steps, *other, *name)
                 });
                 found.push((*name, conflicts.map(|(other, _)| *other).collect()));
             }
@@ -284,8 +262,9 @@ impl WindowPlan {
                 let racing: Vec<AccessName> = others
                     .filter(|(name, access)| {
                         access.conflicts_with_own(rank, own)
-                            && !before.is_over(*name, (rank, step))
-                            && !before.is_behind((rank, step), (name.0, self.access(*name).step))
+                            && !self.is_locked_out(access.window, (rank, step), *name)
+                            && !self.is_over_at(steps, *name, (rank, step))
+                            && !self.begins_behind(steps, (rank, step), *name)
                     })
                     .map(|(name, _)| *name)
                     .collect();
@@ -303,9 +282,7 @@ impl WindowPlan {
             self.ranks[usize::from(rank)].touches.insert(step, racing);
         }
         for (rank, plan) in (0..).zip(&self.ranks) {
-            let races =
-                |(_, access): &(u16, &AccessPlan)| !access.conflicts.is_empty() || access.touched.is_some();
-            let racing = (0..).zip(&plan.accesses).filter(races);
+            let racing = (0..).zip(&plan.accesses).filter(|(_, access): &(u16, _)| access.may_race());
             self.racing.extend(racing.map(|(at, _)| (rank, at)));
         }
     }
