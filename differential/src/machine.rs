@@ -204,9 +204,11 @@ impl<'a, L: Library> Machine<'a, L> {
         first.touches(second) && L::conflict(self, one, other)
     }
 
-    /// Whether it matters how long an access is under way.
-    fn may_race(&self, access: AccessId) -> bool {
-        self.is_touched[access] || !self.conflicts[access].is_empty()
+    /// Whether it matters how long an access is under way: it may race, or somebody asserts that its lock is back by then.
+    fn takes_time(&self, access: AccessId) -> bool {
+        self.is_touched[access]
+            || !self.conflicts[access].is_empty()
+            || self.plan.locks.iter().any(|lock| lock.is_unchecked)
     }
 
     pub(crate) fn statement(&self, rank: u8, at: u8) -> Option<&Statement> {
@@ -263,8 +265,8 @@ impl<'a, L: Library> Machine<'a, L> {
         }
         for access in 0..self.plan.accesses.len() {
             match state.access(self.layout, access) {
-                // What cannot race is over as soon as it may be (`settle`).
-                Phase::Pending if self.may_race(access) && self.may_begin(state, access) => {
+                // What takes no time is over as soon as it may be (`settle`).
+                Phase::Pending if self.takes_time(access) && self.may_begin(state, access) => {
                     let mut next = *state;
                     next.set_access(self.layout, access, Phase::UnderWay);
                     let races = self.races(&next, access);
@@ -389,10 +391,10 @@ impl<'a, L: Library> Machine<'a, L> {
                 }
             }
             for access in 0..self.plan.accesses.len() {
-                // Nothing could race with it, so others can only wait for its end.
+                // Others can only wait for its end.
                 let is_pending = state.access(self.layout, access) == Phase::Pending;
                 let is_next = self.all_over(state, &self.preceding[access]);
-                if is_pending && is_next && !self.may_race(access) && self.may_begin(state, access) {
+                if is_pending && is_next && !self.takes_time(access) && self.may_begin(state, access) {
                     state.set_access(self.layout, access, Phase::Over);
                 }
             }

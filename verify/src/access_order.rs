@@ -15,6 +15,7 @@
 //! All of this is what the library does. Under the weakest MPI, an access may be under way for longer: nothing of it is
 //! taken for granted there.
 
+use crate::admission::Refused;
 use crate::assertions::{Side, sides};
 use crate::open_epochs::EpochForm;
 use crate::program::{Access, Act, Job, Ordinal, Program};
@@ -89,8 +90,8 @@ pub(crate) struct AccessOrder<'a> {
 }
 
 impl<'a> AccessOrder<'a> {
-    pub(crate) fn new(job: &'a Job) -> Self {
-        let (accesses, exposures) = sides(job);
+    pub(crate) fn new(job: &'a Job, refused: &[Refused]) -> Self {
+        let (accesses, exposures) = sides(job, refused);
         let texts =
             (0..).zip(&job.ranks).map(|(rank, program)| read(program, rank, &accesses, &exposures)).collect();
         Self { job, texts, exposures }

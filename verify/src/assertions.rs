@@ -60,6 +60,15 @@ impl Side {
         self.towards(window, rank, peer).map(before).into_iter().sum()
     }
 
+    /// The epoch of the other side that belongs to the one that a rank opens at a step: the n-th fence of a rank to the n-th of
+    /// all others, and the n-th `start` of a pair to its n-th `post` (MPI-4.1, 12.5.2). (The library counts both together, which
+    /// is the same where all ranks call the same fences.)
+    fn partner(&self, other: &Self, window: u16, (rank, step): (u16, u16), peer: u16) -> Option<u16> {
+        let lists = self.towards(window, rank, peer).into_iter().zip(other.towards(window, peer, rank));
+        let found = lists.map(|(own, its)| its.get(own.binary_search(&step).ok()?).copied());
+        found.flatten().next()
+    }
+
     /// The step of the epoch towards a peer before which a rank opens so many.
     pub(crate) fn step(&self, window: u16, rank: u16, peer: u16, number: usize) -> Option<u16> {
         let lists = self.towards(window, rank, peer);
@@ -88,7 +97,7 @@ impl AssertionFacts {
         for (rank, program) in job.ranks.iter().enumerate() {
             facts.broken[rank] = broken_alone(program);
         }
-        let (accesses, exposures) = sides(job);
+        let (accesses, exposures) = sides(job, refused);
         facts.compare_groups(job, &accesses, &exposures);
         facts.find_puts(job, &accesses, &exposures);
         facts.compare_fences(job, refused);
@@ -153,8 +162,7 @@ impl AssertionFacts {
             for (step, start) in program.calls() {
                 let Call::Start(group) = start.call() else { continue };
                 for target in group.iter().map(|target| target.0 as u16) {
-                    let number = accesses.number(start.window, (origin, step), target);
-                    let exposure = exposures.step(start.window, target, origin, number);
+                    let exposure = accesses.partner(exposures, start.window, (origin, step), target);
                     let its = exposure.and_then(|at| Some((at, job.ranks[usize::from(target)].call_at(at)?)));
                     let Some((at, post)) = its.filter(|(_, it)| matches!(it.call(), Call::Post(_))) else {
                         continue;
@@ -191,8 +199,8 @@ impl AssertionFacts {
                 if !access.writes() || locks(program.call_at(opening)) {
                     continue;
                 }
-                let number = accesses.number(window, (origin, opening), target);
-                let Some(at) = exposures.step(window, target, origin, number) else { continue };
+                let exposure = accesses.partner(exposures, window, (origin, opening), target);
+                let Some(at) = exposure else { continue };
                 let exposure = job.ranks[usize::from(target)].call_at(at);
                 if exposure.is_some_and(|exposure| says(exposure, Assertion::NoPut)) {
                     let exposure = Location { rank: target, step: at };
@@ -208,11 +216,8 @@ impl AssertionFacts {
         let mut first: BTreeMap<(u16, usize), (Location, &Synchronization)> = BTreeMap::new();
         for (rank, program) in (0..).zip(&job.ranks) {
             let mut number: BTreeMap<u16, usize> = BTreeMap::new();
-            // Behind a call that its epochs do not admit, a rank makes none.
-            let end = refused.get(usize::from(rank)).and_then(|refused| refused.keys().next()).copied();
-            let is_made = |step: u16| end.is_none_or(|end| step < end);
-            let fences = program.calls().filter(|(_, call)| matches!(call.call(), Call::Fence));
-            for (step, call) in fences.filter(|(step, _)| is_made(*step)) {
+            let fences = calls_made(program, refused.get(usize::from(rank)));
+            for (step, call) in fences.filter(|(_, call)| matches!(call.call(), Call::Fence)) {
                 let at = number.entry(call.window).or_default();
                 let (other, its) =
                     *first.entry((call.window, *at)).or_insert((Location { rank, step }, call));
@@ -273,11 +278,20 @@ fn belongings(program: &Program) -> Vec<Belonging> {
     all
 }
 
+/// The calls of a rank on epochs: behind one that its epochs do not admit, it makes none.
+fn calls_made<'a>(
+    program: &'a Program,
+    refused: Option<&Refused>,
+) -> impl Iterator<Item = (u16, &'a Synchronization)> {
+    let end = refused.and_then(|refused| refused.keys().next()).copied();
+    program.calls().take_while(move |(step, _)| end.is_none_or(|end| *step < end))
+}
+
 /// The access and the exposure epochs of all ranks. Both sides of a fence are in both.
-pub(crate) fn sides(job: &Job) -> (Side, Side) {
+pub(crate) fn sides(job: &Job, refused: &[Refused]) -> (Side, Side) {
     let (mut accesses, mut exposures) = (Side::default(), Side::default());
     for (rank, program) in (0..).zip(&job.ranks) {
-        for (step, call) in program.calls() {
+        for (step, call) in calls_made(program, refused.get(usize::from(rank))) {
             let (side, group) = match call.call() {
                 Call::Start(group) => (&mut accesses, group),
                 Call::Post(group) => (&mut exposures, group),
@@ -351,6 +365,13 @@ mod tests {
             assert_eq!(side.step(0, 1, 3, number), Some(step));
         }
         assert_eq!((side.number(0, (1, 100), 3), side.step(0, 1, 3, 6)), (6, None));
+        // Fences belong to fences, and groups to groups.
+        let other = Side {
+            fences: BTreeMap::from([((0, 3), vec![1, 4])]),
+            groups: BTreeMap::from([((0, 3, 1), vec![0, 8])]),
+        };
+        let partners = all.map(|step| side.partner(&other, 0, (1, step), 3));
+        assert_eq!(partners, [Some(0), Some(1), Some(8), Some(4), None, None]);
         assert_eq!(
             (side.step(0, 1, 2, 1), side.step(1, 1, 3, 0)),
             (Some(5), None),

@@ -96,7 +96,7 @@ impl WindowFacts {
         };
         // Under the weakest MPI nothing of the library runs.
         if !portable {
-            let order = (AccessOrder::new(job), HappensBefore::new(job, true));
+            let order = (AccessOrder::new(job, &facts.refused), HappensBefore::new(job, true));
             for (target, made) in accesses(job) {
                 facts.compare(target, &made, &order);
             }
