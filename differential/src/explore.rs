@@ -56,7 +56,7 @@ type Origin = Option<(u32, Event)>;
 
 fn explore<L: Library>(machine: &Machine<'_, L>, states_max: usize) -> Option<Judgement> {
     let (first, mut violated) = machine.first();
-    if machine.plan.groups_differ {
+    if machine.plan.calls_differ {
         violated |= Violated::EPOCHS;
     }
     let mut known: AHashMap<State, u32> = AHashMap::new();

@@ -25,8 +25,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Vec<Step>>,
     /// By rank: what its end violates.
     pub(crate) ends: Vec<End>,
-    /// A rank starts access epochs to another, which has not as many exposure epochs for it.
-    pub(crate) groups_differ: bool,
+    /// A rank starts epochs to another that has not as many exposures for it, or calls fences that others do not.
+    pub(crate) calls_differ: bool,
 }
 
 /// The kind of an epoch.
@@ -143,7 +143,7 @@ impl Plan {
             locks: Vec::new(),
             steps: program.ranks.iter().map(|statements| vec![Step::default(); statements.len()]).collect(),
             ends: vec![End::default(); program.ranks.len()],
-            groups_differ: false,
+            calls_differ: false,
         }
     }
 
@@ -154,7 +154,7 @@ impl Plan {
         self.compare_promises();
         self.compare_groups();
         self.find_puts();
-        self.groups_differ = self.groups_differ();
+        self.calls_differ = self.groups_differ() || self.fences_differ();
     }
 
     pub(crate) fn ranks(&self) -> u8 {
@@ -274,6 +274,20 @@ impl Plan {
             (epoch.rank, epoch.window, epoch.kind) == (rank, window, kind) && epoch.peers >> peer & 1 == 1
         });
         named.map(|(id, _)| id)
+    }
+
+    /// Whether some rank calls fewer fences than another, which are collectives (12.5.1). By the text of the program, whatever
+    /// of it runs.
+    fn fences_differ(&self) -> bool {
+        let fences = |statements: &[Statement], window: u8| {
+            let is_fence = |it: &&Statement| matches!(it, Statement::Synchronize(of, Synchronization { call: Call::Fence { .. }, .. }) if *of == window);
+            statements.iter().filter(is_fence).count()
+        };
+        (0..self.program.windows.len() as u8).any(|window| {
+            let mut counts = self.program.ranks.iter().map(|statements| fences(statements, window));
+            let first = counts.next();
+            counts.any(|count| Some(count) != first)
+        })
     }
 
     /// By the text of the program, whatever of it runs.

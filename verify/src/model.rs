@@ -4,7 +4,7 @@ mod transitions;
 
 pub use crate::settings::Settings;
 pub use transitions::PROMISES;
-pub(crate) use transitions::{properties, property_of};
+pub(crate) use transitions::properties;
 
 use crate::action::{Action, Choice};
 use crate::facts::Facts;
@@ -13,7 +13,7 @@ use crate::later::{self, later_of, sought};
 use crate::learned::{Learned, StepBegin, StepInput};
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
-use crate::search::{CoverPoint, SearchGoal, SearchStatus};
+use crate::search::{CoverPoint, SearchGoal, SearchStatus, property_of};
 use crate::state::{Outlook, Proc, State};
 use crate::weakest::Order;
 use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};

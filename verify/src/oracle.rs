@@ -28,7 +28,8 @@ pub(crate) fn check_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
     if (0..state.procs.len()).any(goes_on) || model.facts(state.job).plan.owes_lock(state) {
         return;
     }
-    if let Some(kind) = model.facts(state.job).windows.groups_differ {
+    let windows = &model.facts(state.job).windows;
+    if let Some(kind) = windows.groups_differ.or(windows.fences_differ) {
         state.violations.push(Violation { check: Check::EpochUsage, kind });
     }
     let finished = |me: usize| model.is_finished(state, me as u16);

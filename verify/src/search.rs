@@ -79,6 +79,11 @@ pub struct SearchStatus {
     pub(crate) matches: Vec<AtomicU64>,
 }
 
+/// The number of a check's property among those of a model.
+pub(crate) fn property_of(check: Check) -> usize {
+    1 + check as usize
+}
+
 impl SearchStatus {
     pub(crate) fn new(jobs: &[Job]) -> Self {
         let receives = match jobs {

@@ -240,6 +240,15 @@ pub enum ViolationKind {
         /// The window.
         window: u16,
     },
+    /// One rank calls more fences of a window than another.
+    FencesDiffer {
+        /// The rank that calls more.
+        at: u16,
+        /// The other one.
+        other: u16,
+        /// The window.
+        window: u16,
+    },
     /// A program promised something of its use of a window that is not so.
     Asserted {
         /// This rank was promised otherwise, or has promised it.

@@ -7,7 +7,7 @@ use crate::assertions::AssertionFacts;
 use crate::brief_locks::brief_locks;
 use crate::happens_before::{Behind, HappensBefore};
 use crate::network::{Channel, ChannelKind, InFlight};
-use crate::program::{Access, Act, Job};
+use crate::program::{Access, Act, Job, Program};
 use crate::state::State;
 use crate::violation::ViolationKind;
 use carrousel_rank::epoch::{Call, EpochUsageError, Mode, Packet};
@@ -53,6 +53,8 @@ pub(crate) struct WindowFacts {
     pub(crate) assertions: AssertionFacts,
     /// Ranks whose access and exposure epochs do not match.
     pub(crate) groups_differ: Option<ViolationKind>,
+    /// Ranks that do not call the same fences.
+    pub(crate) fences_differ: Option<ViolationKind>,
     /// By rank and access: those to the same bytes that could race with it, and are not always apart.
     conflicts: Vec<Vec<Rivals>>,
     /// By rank and step, where a program touches its own memory: the same.
@@ -85,6 +87,7 @@ impl WindowFacts {
             assertions: AssertionFacts::new(job, &refused),
             refused,
             groups_differ: groups_differ(job),
+            fences_differ: fences_differ(job),
             conflicts: job.ranks.iter().map(|program| vec![Rivals::new(); program.accesses.len()]).collect(),
             touches: vec![BTreeMap::new(); ranks],
             is_mixed: vec![false; job.windows.len()],
@@ -343,6 +346,19 @@ fn lack_buffers(job: &Job) -> BTreeSet<(u16, u16)> {
         origins.len() > usize::from(job.windows[usize::from(*window)].staging.buffers)
     };
     origins.iter().filter(lacks).map(|(place, _)| *place).collect()
+}
+
+/// The rank that calls the most fences of a window, and the one that calls the fewest: a fence is a collective (MPI-4.1, 12.5.1).
+fn fences_differ(job: &Job) -> Option<ViolationKind> {
+    (0..job.windows.len() as u16).find_map(|window| {
+        let fences = |program: &Program| {
+            program.calls().filter(|(_, it)| it.window == window && matches!(it.call(), Call::Fence)).count()
+        };
+        let counts: Vec<usize> = job.ranks.iter().map(|program| fences(program)).collect();
+        let first_with = |count: Option<&usize>| counts.iter().position(|it| Some(it) == count);
+        let (at, other) = first_with(counts.iter().max()).zip(first_with(counts.iter().min()))?;
+        (at != other).then_some(ViolationKind::FencesDiffer { at: at as u16, other: other as u16, window })
+    })
 }
 
 /// The first pair of ranks of which one starts access epochs to the other, and that has not as many exposures for it.

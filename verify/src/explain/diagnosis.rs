@@ -41,6 +41,7 @@ pub(super) fn diagnosis(names: &Names<'_>, execution: &Execution, kind: Violatio
         ViolationKind::AccessBetweenFences { at, access } => say.access_between_fences(at, access),
         ViolationKind::EpochLeftOpen { at, epoch } => say.epoch_left_open(at, epoch),
         ViolationKind::GroupsDiffer { origin, target, window } => say.groups_differ(origin, target, window),
+        ViolationKind::FencesDiffer { at, other, window } => say.fences_differ(at, other, window),
         ViolationKind::RequestWithoutLock { at, access } => say.request_without_lock(at, access),
         ViolationKind::Asserted { at, broken } => say.asserted(at, broken),
         ViolationKind::Race { at, first, second } => say.race(at, first, second),

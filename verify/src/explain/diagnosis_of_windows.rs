@@ -132,6 +132,28 @@ impl Diagnoser<'_> {
         }
     }
 
+    pub(super) fn fences_differ(&self, at: u16, other: u16, window: u16) -> Diagnosis {
+        let fences = |rank: u16| -> Vec<u16> {
+            let all = self.names.program(rank).into_iter().flat_map(|program| program.calls());
+            let meant = all.filter(|(_, call)| call.window == window && matches!(call.call(), Call::Fence));
+            meant.map(|(pc, _)| pc).collect()
+        };
+        let (more, fewer) = (fences(at), fences(other));
+        let extra = more.get(fewer.len()).map(|pc| self.names.place(at, usize::from(*pc)));
+        Diagnosis {
+            summary: format!(
+                "Rank {at} calls {} of {}, and rank {other} calls {}: nobody has a fence for {}. A fence is a collective of all \
+                 ranks of its window (MPI-4.1, 12.5.1).",
+                counted(more.len(), "fence", "s"),
+                self.names.window(window),
+                if fewer.is_empty() { "none".to_owned() } else { fewer.len().to_string() },
+                extra.map_or_else(|| "it".to_owned(), |place| format!("rank {at}'s {place}")),
+            ),
+            here: format!("rank {other} has no fence for it"),
+            ranks: vec![at, other],
+        }
+    }
+
     pub(super) fn request_without_lock(&self, at: u16, access: u16) -> Diagnosis {
         Diagnosis {
             summary: format!(

@@ -72,6 +72,7 @@ impl<'a> Evidence<'a> {
             ViolationKind::Leak { .. }
                 | ViolationKind::EpochLeftOpen { .. }
                 | ViolationKind::GroupsDiffer { .. }
+                | ViolationKind::FencesDiffer { .. }
                 | ViolationKind::Unmatched { .. }
                 | ViolationKind::UnmatchedOfCollective { .. }
         );
@@ -119,6 +120,12 @@ impl<'a> Evidence<'a> {
                 self.of_calls(origin, Some(window), &mut steps);
                 self.of_calls(target, Some(window), &mut steps);
             }
+            ViolationKind::FencesDiffer { at, other, window } => {
+                for rank in [at, other] {
+                    steps
+                        .extend(self.fences(rank, window).iter().filter_map(|pc| self.own.get(&(rank, *pc))));
+                }
+            }
             ViolationKind::Asserted { at, broken } => self.of_assertion(at, broken, &mut steps),
             ViolationKind::Race { first, second, .. } => self.of_race(first, second, &mut steps),
             ViolationKind::BufferInAccess { at, access, .. } => {
@@ -159,11 +166,21 @@ impl<'a> Evidence<'a> {
                 let extra = more.get(fewer.len()).filter(|_| more.len() > fewer.len());
                 extra.and_then(|pc| self.own.get(&(rank, *pc)).copied())
             }
+            ViolationKind::FencesDiffer { at, other, window } => {
+                let extra = self.fences(at, window).get(self.fences(other, window).len()).copied();
+                extra.and_then(|pc| self.own.get(&(at, pc)).copied())
+            }
             ViolationKind::UnmatchedOfCollective { from, communicator, .. } => {
                 self.entered(from, communicator, usize::MAX)
             }
             _ => self.execution.steps.len().checked_sub(1),
         }
+    }
+
+    /// The fences of a rank.
+    fn fences(&self, rank: u16, window: u16) -> Vec<u16> {
+        let calls = self.calls(rank, Some(window));
+        calls.filter(|(_, call)| matches!(call, Call::Fence)).map(|(pc, _)| pc).collect()
     }
 
     /// The calls of `start` of an origin that name a target, and those of `post` of the target that name the origin.

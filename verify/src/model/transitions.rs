@@ -33,11 +33,6 @@ macro_rules! properties {
 }
 pub(crate) use properties;
 
-/// The number of a check's property among them.
-pub(crate) fn property_of(check: Check) -> usize {
-    1 + check as usize
-}
-
 impl<P: Protocol> Model<P> {
     /// Whether the library has kept its promises in a state.
     pub(crate) fn keeps_promises(&self, state: &State<P>) -> bool {
@@ -105,6 +100,7 @@ impl<P: Protocol> stateright::Model for Model<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::search::property_of;
     use carrousel_rank::Mirror;
     use stateright::Model as _;
 
