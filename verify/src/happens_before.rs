@@ -329,7 +329,7 @@ mod tests {
         let second = "rank 1\nrecv from 0 tag 3 size 8\nrecv from 0 tag 3 size 8\nread buf then\n";
         assert!(!is_ordered(2, &format!("{sends}{first}")));
         assert!(is_ordered(2, &format!("{sends}{second}")));
-        // Who posts a receive has not received yet.
+        // A posted receive has not received yet.
         let posted =
             "rank 1\na = irecv from 0 tag 3 size 8\nb = irecv from 0 tag 3 size 8\nread buf then\nwait a b\n";
         assert!(!is_ordered(2, &format!("{sends}{posted}")));
@@ -383,7 +383,7 @@ mod tests {
         }
         assert!(is_ordered(3, &around("bcast root 1 size 8")));
         assert!(is_ordered(3, &around("x = ibarrier\nwait x")));
-        // One that somebody never enters is left by nobody.
+        // A collective that somebody never enters is left by nobody.
         let lacks = around("barrier").replacen("rank 2\nbarrier", "rank 2\nread buf other", 1);
         assert!(!is_ordered(3, &lacks));
     }

@@ -9,11 +9,16 @@ use carrousel_verify::scenario::job;
 
 /// The states of a scenario in the reduced search, which violates these checks.
 fn states<P: Protocol>(text: &str, expected: &[Check]) -> u64 {
+    states_under::<P>(text, expected, false)
+}
+
+/// The same, by default or under the weakest MPI.
+fn states_under<P: Protocol>(text: &str, expected: &[Check], portable: bool) -> u64 {
     let scenario =
         load("growth.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
-    let job = job(&scenario, false).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let job = job(&scenario, portable).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let limits = Limits { threads: 1, max_states: Some(20_000), ..Limits::default() };
-    let outcome = explore::<P>([job].into(), Settings::default(), &limits);
+    let outcome = explore::<P>([job].into(), Settings { portable, ..Settings::default() }, &limits);
     assert!(outcome.exhaustive, "more than {} states:\n{text}", outcome.states);
     let violated: Vec<Check> = outcome.violations.iter().map(|(check, _)| *check).collect();
     assert_eq!(violated, expected, "{text}");
@@ -22,8 +27,79 @@ fn states<P: Protocol>(text: &str, expected: &[Check]) -> u64 {
 
 /// Twice the ranks take at most four times as many steps, and no more states than steps.
 fn does_not_branch(of: impl Fn(u64) -> String) {
-    let [few, many] = [4, 8].map(|ranks| states::<Mirror>(&of(ranks), &[]));
+    does_not_branch_under(of, false);
+}
+
+fn does_not_branch_under(of: impl Fn(u64) -> String, portable: bool) {
+    let [few, many] = [4, 8].map(|ranks| states_under::<Mirror>(&of(ranks), &[], portable));
     assert!(many <= 4 * few, "{few} and {many} states:\n{}", of(4));
+}
+
+/// Neither by default nor under the weakest MPI.
+fn branches_nowhere(of: impl Fn(u64) -> String) {
+    [false, true].into_iter().for_each(|portable| does_not_branch_under(&of, portable));
+}
+
+/// A put, a flush and a message to the target, and what the target does then.
+#[test]
+fn messages_order_accesses() {
+    branches_nowhere(|ranks| {
+        format!(
+            "ranks {ranks}\nwindow w 16\nrank *\n  lock_all w\n  repeat 2\n    put w to (me+1)%size size 8\n    \
+             put w to (me+size-1)%size size 8 at 8\n    flush_all w\n    isend to (me+1)%size tag 0 size 0\n    \
+             isend to (me+size-1)%size tag 1 size 0\n    recv from (me+size-1)%size tag 0 size 0\n    \
+             recv from (me+1)%size tag 1 size 0\n    wait all\n    load w at 0 size 16\n    barrier\n  end\n  \
+             unlock_all w\n"
+        )
+    });
+}
+
+/// The set of a message has nothing of a window, as long as its ranks have not come to that.
+#[test]
+fn windows_behind_messages_do_not_meet_them() {
+    for fence in ["fence w", "fence w assert noprecede nosucceed"] {
+        branches_nowhere(|ranks| {
+            format!(
+                "ranks {ranks}\nwindow w 64\nrank *\n  repeat 2\n    a = irecv from (me+size-1)%size tag 0 size 32KiB\n    \
+                 b = isend to (me+1)%size tag 0 size 32KiB\n    wait a b\n    allreduce size 8\n  end\n  {fence}\n  \
+                 fence w\n  put w to 0 size 8 at 8*me\n  fence w\nrank 0\n  load w at 0 size 64\n"
+            )
+        });
+    }
+}
+
+/// Once it is known that accesses race, their orders are not told apart.
+#[test]
+fn a_race_is_searched_for_once() {
+    for (portable, most) in [(false, 2_000), (true, 2_000)] {
+        let text = "ranks 12\nwindow w 96\nrank *\n  fence w\n  put w to 0 size 8 at 8*me\n  barrier\nrank 0\n  \
+                    load w at 0 size 96\nrank *\n  fence w\n";
+        let states = states_under::<Mirror>(text, &[Check::RmaRace], portable);
+        assert!(states <= most, "{states} states");
+    }
+}
+
+/// What a target does between its exposures, and with a lock of its own memory, meets no access.
+#[test]
+fn exposures_and_locks_keep_apart_what_they_say() {
+    branches_nowhere(|ranks| {
+        format!(
+            "ranks {ranks}\nwindow w 24\nrank *\n  repeat 3\n    store w at 16 size 8\n    fence w\n    \
+             get w from (me+1)%size size 8 at 16\n    get w from (me+size-1)%size size 8 at 16\n    fence w\n  end\n"
+        )
+    });
+    branches_nowhere(|ranks| {
+        format!(
+            "ranks {ranks}\nwindow w 8\nrank *\n  lock w at me exclusive\n  store w at 0 size 8\n  unlock w at me\n  \
+             barrier\n  lock w at (me+1)%size shared\n  get w from (me+1)%size size 8\n  unlock w at (me+1)%size\n"
+        )
+    });
+    branches_nowhere(|ranks| {
+        format!(
+            "ranks {ranks}\nwindow w 8\nrank *\n  repeat 2\n    lock w at 0 exclusive\n    get w from 0 size 8\n    \
+             flush w at 0\n    put w to 0 size 8\n    unlock w at 0\n  end\n"
+        )
+    });
 }
 
 #[test]

@@ -55,6 +55,11 @@ pub(super) fn rows() -> Vec<Row> {
         row("fence stencil of 64, 4 iterations", fence_stencil(64, 4), TWO_THREADS, ends),
         row("lock, put, flush of one target, 32 origins, 3 times", flushes(32, 3), TWO_THREADS, ends),
         row("exclusive lock and fetch_op, 24 origins", counter(24), TWO_THREADS, ends),
+        row("halo by put, flush and message of 64, 4 iterations", notified_halo(64, 4), TWO_THREADS, ends),
+        row("the same, portable", notified_halo(64, 4), PORTABLE, ends),
+        row("read, change, write with a lock, 64 ranks, portable", read_change_write(64), PORTABLE, ends),
+        row("conjugate gradient of 24, a fence at its end", gradient(24), TWO_THREADS, ends),
+        row("the same without that fence", without_last_fence(gradient(24)), TWO_THREADS, ends),
         row("halo x20 of 64, 64 KiB", halo(64, 20, false), ONE_THREAD, Seconds(0.5)),
         row("ring x20 of 64, 64 KiB", ring(64, 20), ONE_THREAD, Seconds(5.0)),
         row("halo with a barrier of 256, 64 KiB", halo(256, 1, true), ONE_THREAD, Seconds(0.8)),
@@ -125,6 +130,38 @@ fn counter(origins: u32) -> String {
     )
 }
 
+/// Each rank writes to its neighbours, and tells them when that is complete.
+fn notified_halo(ranks: u32, times: u32) -> String {
+    format!(
+        "ranks {ranks}\nwindow w 16\nrank *\n  lock_all w\n  repeat {times}\n    put w to (me+1)%size size 8\n    \
+         put w to (me+size-1)%size size 8 at 8\n    flush_all w\n    isend to (me+1)%size tag 0 size 0\n    \
+         isend to (me+size-1)%size tag 1 size 0\n    recv from (me+size-1)%size tag 0 size 0\n    \
+         recv from (me+1)%size tag 1 size 0\n    wait all\n    load w at 0 size 16\n    barrier\n  end\n  unlock_all w\n"
+    )
+}
+
+fn read_change_write(ranks: u32) -> String {
+    format!(
+        "ranks {ranks}\nwindow w 8\nrank *\n  repeat 2\n    lock w at 0 exclusive\n    get w from 0 size 8\n    \
+         flush w at 0\n    put w to 0 size 8\n    unlock w at 0\n  end\n"
+    )
+}
+
+/// Messages between neighbours and reductions, then all ranks put their results into a window.
+fn gradient(ranks: u32) -> String {
+    let bytes = 8 * ranks;
+    format!(
+        "ranks {ranks}\nwindow w {bytes}\nrank *\n  repeat 6\n    irecv from (me+size-1)%size tag 0 size 32KiB buf west\n    \
+         irecv from (me+1)%size tag 1 size 32KiB buf east\n    isend to (me+1)%size tag 0 size 32KiB\n    \
+         isend to (me+size-1)%size tag 1 size 32KiB\n    wait all\n    read buf west\n    read buf east\n    \
+         allreduce size 8\n  end\n  fence w\n  put w to 0 size 8 at 8*me\n  fence w\nrank 0\n  load w at 0 size {bytes}\n"
+    )
+}
+
+fn without_last_fence(program: String) -> String {
+    program.replacen("  fence w\nrank 0", "rank 0", 1)
+}
+
 fn halo(ranks: u32, times: u32, barrier: bool) -> String {
     let barrier = if barrier { "    barrier\n" } else { "" };
     format!(
@@ -166,5 +203,7 @@ mod tests {
         let text = workers(8, 2);
         assert!(text.starts_with("ranks 9\n") && text.contains("repeat 16\n"), "{text}");
         assert_eq!(halo(4, 1, true).matches("barrier").count(), 1);
+        let [whole, without] = [gradient(4), without_last_fence(gradient(4))];
+        assert_eq!([whole, without].map(|text| text.matches("fence").count()), [2, 1]);
     }
 }
