@@ -12,6 +12,7 @@ use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// A path to a state, with that state's violation.
@@ -38,6 +39,8 @@ pub struct SearchOutcome<P: Protocol> {
     pub violations: Vec<(Check, Path<P>)>,
     /// A broken promise of the library, with a path.
     pub broken: Option<Path<P>>,
+    /// In some execution all ranks end their programs.
+    pub ends: bool,
     /// How often each situation was met.
     pub reached: [u64; CoverPoint::ALL.len()],
 }
@@ -78,6 +81,7 @@ pub(crate) fn search<P: Protocol>(
         elapsed: began.elapsed(),
         violations,
         broken,
+        ends: shared.ends.load(Ordering::Relaxed),
         reached,
     }
 }

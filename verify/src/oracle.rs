@@ -9,6 +9,7 @@ use crate::state::{Open, Proc, State};
 use crate::violation::{Violation, ViolationKind};
 use carrousel_rank::{Explore, Failure, Handle, Protocol, RankId, Rtr, Status, mpi};
 use carrousel_scenario::Check;
+use std::sync::atomic::Ordering;
 
 /// The match that MPI's rule expects of an input.
 #[derive(Clone, Copy)]
@@ -33,7 +34,9 @@ pub(crate) fn check_end<P: Protocol>(model: &Model<P>, state: &mut State<P>) {
         state.violations.push(Violation { check: Check::EpochUsage, kind });
     }
     let finished = |me: usize| model.is_finished(state, me as u16);
-    if !(0..state.procs.len()).all(finished) {
+    let all_have = (0..state.procs.len()).all(finished);
+    model.shared().ends.fetch_or(all_have, Ordering::Relaxed);
+    if !all_have {
         let kind = match abandoned(model, state) {
             Some((at, request)) => ViolationKind::Abandoned { at, request },
             None => ViolationKind::Stuck,

@@ -1,6 +1,7 @@
 //! The report on a scenario, for people and for scripts.
 
 use crate::chart::Chart;
+use crate::explain::wording::nth;
 use crate::explore::Stopped;
 use carrousel_scenario::Check;
 use serde::{Deserialize, Serialize};
@@ -54,6 +55,9 @@ pub struct Report {
     /// The limit at which the search has ended, if it has not explored all states.
     #[serde(skip)]
     pub stopped: Option<Stopped>,
+    /// In some execution all ranks end their programs.
+    #[serde(skip)]
+    pub ends: bool,
     /// Distinct states, and those of the searches for shorter counterexamples.
     pub states: u64,
     /// Steps between them.
@@ -126,6 +130,8 @@ pub struct ToldReport {
     pub who: String,
     /// The line of the statement, if it is one.
     pub line: Option<u32>,
+    /// Which time the rank does so, from 1; none if it does so once.
+    pub time: Option<u32>,
     /// What happens.
     pub what: String,
     /// Of the step that violates, or after which a rank waits forever: what goes wrong.
@@ -133,10 +139,19 @@ pub struct ToldReport {
 }
 
 impl ToldReport {
+    /// `line 8`, or `line 8, 2nd time`; empty if it has none.
+    pub fn place(&self) -> String {
+        match (self.line, self.time) {
+            (Some(line), Some(time)) => format!("line {line}, {} time", nth(time)),
+            (Some(line), None) => format!("line {line}"),
+            (None, _) => String::new(),
+        }
+    }
+
     /// One step by itself.
     pub fn of(step: &StepReport) -> Self {
         let who = step.rank.map_or_else(|| "network".to_owned(), |rank| format!("rank {rank}"));
-        Self { who, line: step.line, what: step.what.clone(), wrong: step.wrong.clone() }
+        Self { who, line: step.line, time: step.time, what: step.what.clone(), wrong: step.wrong.clone() }
     }
 }
 
@@ -149,6 +164,9 @@ pub struct StepReport {
     pub rank: Option<u32>,
     /// The line of that statement; none if `rank` is none.
     pub line: Option<u32>,
+    /// Which time the rank does so, from 1; none if it does so once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time: Option<u32>,
     /// The rank at which it happens.
     pub at: u32,
     /// The other rank, if there is one: the sender of what arrives, or the peer that the statement names; of a

@@ -161,7 +161,8 @@ impl WithProtocol for Checking<'_> {
             .map(|check| {
                 let shortest = shortened.counterexamples.iter().find(|shortest| shortest.check == check);
                 let counterexample = shortest.map(|shortest| {
-                    let mut told = explain(&jobs[0], &shortest.path, check, Some(self.scenario));
+                    let mut told =
+                        explain(&jobs[0], &shortest.path, check, Some(self.scenario), settings.without);
                     if self.checks_rules {
                         told.tell_all();
                     }
@@ -193,6 +194,7 @@ impl WithProtocol for Checking<'_> {
             exhaustive: outcome.exhaustive,
             interrupted: outcome.stopped == Some(Stopped::Interrupted),
             stopped: outcome.stopped,
+            ends: outcome.ends,
             states: outcome.states + shortened.states,
             transitions: outcome.generated.saturating_sub(1) + shortened.generated,
             depth: outcome.depth,

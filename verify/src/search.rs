@@ -69,6 +69,8 @@ pub struct SearchStatus {
     pub expanded: AtomicU64,
     /// Explore no further.
     pub stop: AtomicBool,
+    /// In some execution all ranks end their programs.
+    pub(crate) ends: AtomicBool,
     /// A search with a goal has expanded as many states as it may.
     pub(crate) beyond: AtomicBool,
     /// The search is over. Paths that are walked again are not stopped.

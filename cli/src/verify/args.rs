@@ -87,7 +87,7 @@ pub(crate) struct VerifyArgs {
     /// Run a built-in suite instead of scenarios
     #[arg(long, value_enum, conflicts_with_all = ["files", "portable", "max_states"])]
     pub(crate) suite: Option<Suite>,
-    /// Show every step of a counterexample, also those that have no part in it. With --suite: go as far as the longest
+    /// Show every step of a counterexample, also those that are not needed to show it. With --suite: go as far as the longest
     /// search that was ever done; hours
     #[arg(long, conflicts_with = "merge")]
     pub(crate) full: bool,

@@ -246,7 +246,9 @@ fn remark(scenario: &Scenario, report: &Report, check: &CheckReport) -> String {
         (Verdict::Violated, None) if check.check.is_note() => "a note".to_owned(),
         // A deadlock may leave a message without a receive, too.
         (Verdict::Proven, None) if is_of_end(check.check) && report.checks.iter().any(is_stuck) => {
-            "looks only at executions that end".to_owned()
+            let looked_at =
+                if report.ends { "looks only at executions that end" } else { "no execution ends" };
+            looked_at.to_owned()
         }
         _ => String::new(),
     }
@@ -269,7 +271,7 @@ fn same_steps(one: &Counterexample, other: &Counterexample) -> bool {
 fn steps(counterexample: &Counterexample, style: Style) -> String {
     let mut table = Table::plain(&[Align::Right, Align::Left, Align::Left, Align::Left]);
     for (at, step) in counterexample.told.iter().enumerate() {
-        let place = step.line.map_or_else(String::new, |line| format!("line {line}"));
+        let place = step.place();
         let what = match &step.wrong {
             Some(wrong) => Cell::painted(format!("{}  ✗ {wrong}", step.what), Paint::Bad),
             None => step.what.as_str().into(),

@@ -359,11 +359,26 @@ impl Diagnoser<'_> {
         let exception = if written { "" } else { "; until then it may be read, but not written" };
         Diagnosis {
             summary: format!(
-                "Rank {at} {verb} {buffer}{place} while it {using} its {}. {BUFFER}{exception}.",
-                self.names.request_in_full(at, request)
+                "Rank {at} {verb} {buffer}{place} while it {using} its {}.{} {BUFFER}{exception}.",
+                self.names.request_in_full(at, request),
+                self.wait_to_come(at, request)
             ),
             here: format!("the buffer is still in use by its {}", self.names.request(at, request)),
             ranks: vec![at],
+        }
+    }
+
+    /// ` Its wait is at line 7 (`wait r`), later.`: where a rank waits for a request that it has not waited for yet.
+    fn wait_to_come(&self, at: u16, request: Ordinal) -> String {
+        let Some((last, program)) = self.last_step(at).zip(self.names.program(at)) else {
+            return String::new();
+        };
+        let waits = |act: &Act| matches!(act, Act::Wait(requests) if requests.contains(&request));
+        match program.steps.iter().skip(last).position(|step| waits(&step.act)) {
+            // The use itself is behind a call of its own.
+            Some(0) => String::new(),
+            Some(after) => format!(" It is waited for only later, {}.", self.names.place(at, last + after)),
+            None => " No statement waits for it.".to_owned(),
         }
     }
 
@@ -406,6 +421,31 @@ impl Diagnoser<'_> {
         steps.iter().any(|step| step.act == Act::Test(request))
     }
 
+    /// ` 9 messages are sent to rank 0, which receives 8.`: if that is so however the ranks take turns.
+    fn too_few_receives(&self, at: u16, message: Message) -> String {
+        let Some(Start::Send { communicator, .. }) = self.names.start(message.from, message.send) else {
+            return String::new();
+        };
+        let programs: Vec<_> = (0..self.names.ranks()).filter_map(|rank| self.names.program(rank)).collect();
+        if programs.iter().any(|program| !program.later.is_empty()) {
+            return String::new();
+        }
+        let is_sent = |start: &&Start| matches!(start, Start::Send { to, communicator: of, .. } if (*to, of) == (u32::from(at), communicator));
+        let is_received =
+            |start: &&Start| matches!(start, Start::Receive { communicator: of, .. } if of == communicator);
+        let sent: usize = programs.iter().map(|program| program.starts.iter().filter(is_sent).count()).sum();
+        let own = self.names.program(at);
+        let received = own.map_or(0, |program| program.starts.iter().filter(is_received).count());
+        match sent {
+            1 => format!(" It is the only one that is sent to rank {at}, which receives none."),
+            _ if received == 0 => format!(" {sent} messages are sent to rank {at}, which receives none."),
+            _ if received < sent => {
+                format!(" {sent} messages are sent to rank {at}, which receives {received}.")
+            }
+            _ => String::new(),
+        }
+    }
+
     fn unmatched(&self, at: u16, message: Message) -> Diagnosis {
         let sent = match self.names.start(message.from, message.send) {
             Some(Start::Send { .. }) => {
@@ -416,7 +456,8 @@ impl Diagnoser<'_> {
         Diagnosis {
             summary: format!(
                 "All ranks can end their programs while the message of {sent} is at rank {at} and nobody has received \
-                 it. Every message that is sent has to be received (MPI-4.1, 11.2.2)."
+                 it.{} Every message that is sent has to be received (MPI-4.1, 11.2.2).",
+                self.too_few_receives(at, message)
             ),
             here: format!("{} is left over at rank {at}", self.names.message(message)),
             ranks: vec![at, message.from],

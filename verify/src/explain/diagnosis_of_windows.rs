@@ -95,20 +95,30 @@ impl Diagnoser<'_> {
             let extra = calls.get(others.len()).or(calls.last());
             extra.map_or_else(String::new, |pc| format!(", {}", self.names.place(rank, usize::from(*pc))))
         };
+        let any_of = |rank: u16, is_it: &dyn Fn(Call<'_>) -> bool| {
+            let pc = *calls(rank, is_it).first()?;
+            Some(format!("; it has others, {}", self.names.place(rank, usize::from(pc))))
+        };
+        let other_posts =
+            || any_of(target, &|call| matches!(call, Call::Post(_))).filter(|_| posts.is_empty());
+        let other_starts =
+            || any_of(origin, &|call| matches!(call, Call::Start(_))).filter(|_| starts.is_empty());
         let counts = match starts.len().cmp(&posts.len()) {
             Ordering::Greater => format!(
-                "rank {origin} starts {} to rank {target} in {}{}, and rank {target} posts {} for it",
+                "rank {origin} starts {} to rank {target} in {}{}, and rank {target} posts {} for it{}",
                 counted(starts.len(), "access", "es"),
                 self.names.window(window),
                 first(origin, &starts, &posts),
-                counted(posts.len(), "exposure", "s")
+                counted(posts.len(), "exposure", "s"),
+                other_posts().unwrap_or_default()
             ),
             Ordering::Less => format!(
-                "rank {target} posts {} for rank {origin} in {}{}, and rank {origin} starts {} to it",
+                "rank {target} posts {} for rank {origin} in {}{}, and rank {origin} starts {} to it{}",
                 counted(posts.len(), "exposure", "s"),
                 self.names.window(window),
                 first(target, &posts, &starts),
-                counted(starts.len(), "access", "es")
+                counted(starts.len(), "access", "es"),
+                other_starts().unwrap_or_default()
             ),
             Ordering::Equal => format!(
                 "rank {origin} does not start as many accesses to rank {target} in {} as rank {target} exposes its memory \

@@ -24,6 +24,7 @@ impl Narrator<'_> {
             kind: StepKind::Packet,
             rank: None,
             line: None,
+            time: None,
             at,
             peer: landed.map(|sent| u32::from(sent.channel.peer)).filter(|peer| *peer != at),
             packet: landed.and_then(|sent| carried(&sent.item)),
@@ -41,6 +42,7 @@ impl Narrator<'_> {
                     kind: if returns { StepKind::Return } else { StepKind::Statement },
                     rank: Some(at),
                     line: self.names.line(rank, pc).filter(|_| self.names.has_lines()),
+                    time: self.names.time(rank, pc).filter(|_| self.names.has_lines()),
                     peer: self.peer(rank, pc).or(first_to),
                     packet: first_packet,
                     ..network

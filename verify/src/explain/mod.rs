@@ -28,7 +28,7 @@ mod telling;
 mod wait_reason;
 mod waits;
 mod weakest;
-mod wording;
+pub(crate) mod wording;
 
 use crate::action::Action;
 use crate::chart::Chart;
@@ -37,6 +37,7 @@ use crate::program::Job;
 use crate::report::{Counterexample, StepReport, ToldReport};
 use crate::state::State;
 use crate::violation::{Violation, ViolationKind};
+use crate::weakest::Order;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
 use diagnosis::Diagnosis;
@@ -52,16 +53,17 @@ use stuck::Deadlock;
 pub(crate) use situation::situation;
 
 /// Explains a path of `job` at whose end `check` is violated. `source` is the scenario of the job; without one, the
-/// checker gives requests names.
+/// checker gives requests names. `without` is the order of the weakest MPI that the search had switched off.
 pub fn explain<P: Protocol>(
     job: &Job,
     path: &Path<P>,
     check: Check,
     source: Option<&Scenario>,
+    without: Option<Order>,
 ) -> Counterexample {
     let execution = Execution::new(path);
-    let names =
-        Names::new(job, source, &execution.begun, faults(job, path.steps.last().map(|(state, _)| state)));
+    let faults = faults(job, path.steps.last().map(|(state, _)| state));
+    let names = Names::new(job, source, &execution.begun, faults, without);
     let violations = path.steps.last().map_or(&[][..], |(state, _)| &state.violations);
     let kind = violations
         .iter()
@@ -139,7 +141,7 @@ pub(crate) fn step<P: Protocol>(
     after: &State<P>,
 ) -> Option<StepReport> {
     let execution = Execution::of_step(before, action, after);
-    let names = Names::new(job, source, &execution.begun, faults(job, Some(after)));
+    let names = Names::new(job, source, &execution.begun, faults(job, Some(after)), None);
     let narrator = Narrator { names: &names, execution: &execution };
     execution.steps.first().map(|step| narrator.step(step))
 }
@@ -147,11 +149,11 @@ pub(crate) fn step<P: Protocol>(
 /// Draws a path, with the violation at its end if there is one; `None` for a path without steps.
 pub(crate) fn picture<P: Protocol>(job: &Job, source: Option<&Scenario>, path: &Path<P>) -> Option<Chart> {
     if let Some(violation) = path.steps.last().and_then(|(state, _)| state.violations.first()) {
-        return Some(explain(job, path, violation.check, source).chart);
+        return Some(explain(job, path, violation.check, source, None).chart);
     }
     let execution = Execution::new(path);
-    let names =
-        Names::new(job, source, &execution.begun, faults(job, path.steps.last().map(|(state, _)| state)));
+    let faults = faults(job, path.steps.last().map(|(state, _)| state));
+    let names = Names::new(job, source, &execution.begun, faults, None);
     let nothing = Diagnosis { summary: String::new(), here: String::new(), ranks: Vec::new() };
     let all = Slice::whole(execution.steps.len());
     let late = late_waits(&names, path, false);

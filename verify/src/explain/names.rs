@@ -7,13 +7,14 @@ use crate::later::fault;
 use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Sought, Start, Step};
 use crate::state::{Proc, State};
-use crate::weakest::WindowPlan;
+use crate::weakest::{Order, WindowPlan};
 use carrousel_rank::epoch::Call;
 use carrousel_rank::epoch::Flags;
 use carrousel_rank::{Communicator, Kind, Protocol, Source, TagSelector, mpi};
 use carrousel_scenario::{Op, Received, RequestId, Scenario, units};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
+use std::mem::discriminant;
 use std::sync::Arc;
 
 /// The most colors of a split that are told with their ranks.
@@ -29,10 +30,14 @@ pub(super) struct Names<'a> {
     /// By rank and ordinal: the step that starts the request, and its number among the starts of that statement, if
     /// there are several.
     starts: Vec<Vec<(usize, Option<u32>)>>,
+    /// By rank and step: which time its line does so, if it does so several times.
+    times: Vec<OnceCell<Vec<Option<u32>>>>,
     /// What ranks have started with values that only the execution has.
     begun: &'a HashMap<(u16, Ordinal), Start>,
     /// By rank whose next statement has a value that leaves its range: at which step it cannot go on, and why.
     faults: HashMap<u16, (usize, String)>,
+    /// The order of the weakest MPI that is switched off.
+    without: Option<Order>,
     /// What the text of the job says of its windows, under the weakest MPI.
     plan: OnceCell<WindowPlan>,
 }
@@ -45,13 +50,16 @@ impl<'a> Names<'a> {
         source: Option<&'a Scenario>,
         begun: &'a HashMap<(u16, Ordinal), Start>,
         faults: HashMap<u16, (usize, String)>,
+        without: Option<Order>,
     ) -> Self {
         Self {
             job,
             source,
             starts: job.ranks.iter().map(|program| rounds(program)).collect(),
+            times: job.ranks.iter().map(|_| OnceCell::new()).collect(),
             begun,
             faults,
+            without,
             plan: OnceCell::new(),
         }
     }
@@ -84,7 +92,7 @@ impl<'a> Names<'a> {
     /// What the text of the job says of its windows, under the weakest MPI.
     pub(super) fn plan(&self) -> &WindowPlan {
         self.plan.get_or_init(|| match self.is_portable() {
-            true => WindowPlan::new(self.job, &all_refused(self.job), None),
+            true => WindowPlan::new(self.job, &all_refused(self.job), self.without),
             false => WindowPlan::default(),
         })
     }
@@ -148,6 +156,13 @@ impl<'a> Names<'a> {
     pub(super) fn line(&self, rank: u16, pc: usize) -> Option<u32> {
         let step = self.program(rank)?.steps.get(pc)?;
         Some(step.line).filter(|line| *line > 0)
+    }
+
+    /// Which time a step of a line is taken, from 1; `None` if that happens once.
+    pub(super) fn time(&self, rank: u16, pc: usize) -> Option<u32> {
+        let times = self.times.get(usize::from(rank))?;
+        let of_program = || self.program(rank).map_or_else(Vec::new, times_of_steps);
+        times.get_or_init(of_program).get(pc).copied().flatten()
     }
 
     /// ``on `rows` ``, or `on all ranks`: a communicator of a rank.
@@ -421,7 +436,7 @@ fn rounds(program: &Program) -> Vec<(usize, Option<u32>)> {
             Start::Later(index) => program.later.get(usize::from(index)).is_some_and(|later| later.sends),
             _ => false,
         };
-        Some((std::mem::discriminant(start), sends))
+        Some((discriminant(start), sends))
     };
     let mut times: HashMap<_, u32> = HashMap::new();
     let mut starts = Vec::with_capacity(program.starts.len());
@@ -439,6 +454,21 @@ fn rounds(program: &Program) -> Vec<(usize, Option<u32>)> {
         }
     }
     starts.into_iter().map(|(pc, key, time)| (pc, (times.get(&key) > Some(&1)).then_some(time))).collect()
+}
+
+/// By step: which time its line takes such a step, if it takes several.
+fn times_of_steps(program: &Program) -> Vec<Option<u32>> {
+    let start = |request: Ordinal| program.starts.get(usize::from(request)).map(discriminant);
+    let mut times: HashMap<_, u32> = HashMap::new();
+    let mut steps = Vec::with_capacity(program.steps.len());
+    for step in &program.steps {
+        let of = if let Act::Start(request) = step.act { start(request) } else { None };
+        let key = (step.line, discriminant(&step.act), of);
+        let time = times.entry(key).or_default();
+        *time += 1;
+        steps.push((key, *time));
+    }
+    steps.into_iter().map(|(key, time)| (times.get(&key) > Some(&1)).then_some(time)).collect()
 }
 
 fn is_split(step: &carrousel_scenario::Step) -> bool {

@@ -17,7 +17,7 @@ use std::fmt::Write;
 /// Describes a state.
 pub(crate) fn situation<P: Protocol>(job: &Job, source: Option<&Scenario>, state: &State<P>) -> String {
     let execution = Execution::of_state(state);
-    let names = Names::new(job, source, &execution.begun, faults(job, Some(state)));
+    let names = Names::new(job, source, &execution.begun, faults(job, Some(state)), None);
     let mut text = String::new();
     for (rank, proc) in state.ranks() {
         let pc = usize::from(proc.pc);

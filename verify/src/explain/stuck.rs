@@ -150,6 +150,7 @@ impl Deadlock {
         text.push('.');
         if self.cycle.len() > 1 {
             text.push_str(&format!(" They wait for each other: {}.", self.circle()));
+            text.push_str(self.in_different_orders(names));
         }
         let room = VICTIMS_MAX.max(SAYINGS_MAX.saturating_sub(sayings.len()));
         text.push_str(&others("Apart from that,", &apart, "", room));
@@ -182,6 +183,24 @@ impl Deadlock {
             _ if text.contains(&said) => String::new(),
             [_, _, ..] if waits.len() == 1 => " All other ranks have finished.".to_owned(),
             _ => format!(" {}{}.", said[..1].to_uppercase(), &said[1..]),
+        }
+    }
+
+    /// That the ranks of the cycle enter collectives of several communicators in different orders, if that is so.
+    fn in_different_orders(&self, names: &Names<'_>) -> &'static str {
+        let of_cycle = self.waiting.iter().filter(|waiting| self.cycle.contains(&waiting.rank));
+        let entered = of_cycle.map(|waiting| match waiting.requests[..] {
+            [request] => match names.start(waiting.rank, request)? {
+                Start::Collective { communicator, .. } => Some(*communicator),
+                _ => None,
+            },
+            _ => None,
+        });
+        match entered.collect::<Option<HashSet<_>>>() {
+            Some(communicators) if communicators.len() > 1 => {
+                " They enter collectives of these communicators in different orders."
+            }
+            _ => "",
         }
     }
 

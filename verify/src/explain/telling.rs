@@ -73,6 +73,7 @@ pub(super) fn waits(evidence: &Evidence<'_>, deadlock: &Deadlock) -> Vec<ToldRep
     let tell = |waiting: &Waiting| ToldReport {
         who: format!("rank {}", waiting.rank),
         line: waiting.line.filter(|_| evidence.names.has_lines()),
+        time: evidence.names.time(waiting.rank, waiting.pc),
         what: format!("`{}`", evidence.names.statement(waiting.rank, waiting.pc)),
         wrong: Some(WAITS.to_owned()),
     };
@@ -114,10 +115,14 @@ fn collective(evidence: &Evidence<'_>, id: CollectiveId, entries: &[usize]) -> T
         None => (names.statement(rank, pc), String::new()),
     };
     let what = format!("`{statement}`: enter{s} it{at}; {others}{groups}");
-    ToldReport { who: ranks(&entered), line, what, wrong: None }
+    let mut times: Vec<Option<u32>> =
+        entries.iter().map(place).map(|(rank, pc)| names.time(rank, pc)).collect();
+    times.dedup();
+    let time = if times.len() == 1 { times[0] } else { None };
+    ToldReport { who: ranks(&entered), line, time, what, wrong: None }
 }
 
-/// `ranks 0 to 3: 12 statements each that have no part in it`.
+/// `ranks 0 to 3: 12 statements each, not needed to show it`.
 pub(super) fn folded(evidence: &Evidence<'_>, slice: &Slice, deadlock: Option<&Deadlock>) -> Vec<String> {
     let (names, mut lines) = (evidence.names, Vec::new());
     let mut alike = deadlock.map_or_else(Vec::new, Deadlock::alike);
@@ -157,12 +162,8 @@ pub(super) fn folded(evidence: &Evidence<'_>, slice: &Slice, deadlock: Option<&D
             (least, most) if least == most => format!("{least} statements"),
             (least, most) => format!("{least} to {most} statements"),
         };
-        let (each, verb) = match (who.len(), most) {
-            (1, 1) => ("", "has"),
-            (1, _) => ("", "have"),
-            _ => (" each", "have"),
-        };
-        format!("{}: {count}{each} that {verb} no part in it", ranks(&who))
+        let each = if who.len() == 1 { "" } else { " each" };
+        format!("{}: {count}{each}, not needed to show it", ranks(&who))
     }));
     lines
 }

@@ -6,7 +6,7 @@ use carrousel_scenario::units;
 const PARTS_MAX: usize = 8;
 
 /// `1st`, `2nd`, `13th`.
-pub(super) fn nth(number: u32) -> String {
+pub(crate) fn nth(number: u32) -> String {
     let suffix = match (number % 10, number % 100) {
         (_, 11..=13) => "th",
         (1, _) => "st",

@@ -212,7 +212,7 @@ fn tell<P: Protocol>(job: &Job, path: &Path<P>) -> String {
         .iter()
         .find(|violation| violation.is_fatal())
         .map_or(Check::MatchingOrder, |violation| violation.check);
-    let counterexample = explain(job, path, check, None);
+    let counterexample = explain(job, path, check, None, None);
     let steps: String = counterexample
         .told
         .iter()

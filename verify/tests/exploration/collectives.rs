@@ -159,7 +159,7 @@ fn ranks_that_disagree_on_a_size_are_told() {
         let job = Job { ranks: vec![root.ranks[0].clone(), other.ranks[1].clone()], ..root };
         let outcome = explore::<Mirror>([job.clone()].into(), Settings::default(), &Limits::default());
         let [(check, path)] = &outcome.violations[..] else { panic!("{sizes:?}") };
-        (check.name(), explain(&job, path, *check, None).summary)
+        (check.name(), explain(&job, path, *check, None, None).summary)
     };
     let (check, said) = violated([64, 8]);
     assert_eq!(check, "buffer-safety");

@@ -19,7 +19,7 @@ fn counterexample<P: Protocol>(job: Job, check: Check, source: Option<&Scenario>
     let outcome = explore::<P>(Arc::new([job.clone()]), Settings::default(), &limits);
     let found = outcome.violations.iter().find(|(violated, _)| *violated == check);
     let path = found.map(|(_, path)| path).expect("the check is violated");
-    explain(&job, path, check, source)
+    explain(&job, path, check, source, None)
 }
 
 fn of_scenario(text: &str, check: Check) -> Counterexample {
@@ -106,7 +106,7 @@ rank *
     let outcome = explore::<Mirror>(Arc::new([job.clone()]), settings, &limits);
     let found = outcome.violations.iter().find(|(violated, _)| *violated == Check::DeadlockFreedom);
     let path = found.map(|(_, path)| path).expect("the check is violated");
-    let found = explain(&job, path, Check::DeadlockFreedom, Some(&scenario));
+    let found = explain(&job, path, Check::DeadlockFreedom, Some(&scenario), None);
     insta::assert_snapshot!("small_sends_head_to_head_under_every_mpi", page(&found, 80), text);
 }
 
@@ -456,7 +456,7 @@ fn tell_all<P: Protocol>(job: &Job) -> usize {
     let broken = outcome.broken.iter().map(|path| (Check::MatchingOrder, path));
     let paths: Vec<_> = outcome.violations.iter().map(|(check, path)| (*check, path)).chain(broken).collect();
     for (check, path) in &paths {
-        let found = explain(job, path, *check, None);
+        let found = explain(job, path, *check, None, None);
         assert!(found.summary.ends_with('.'), "{}", found.summary);
         assert!(found.steps.iter().all(|step| !step.what.is_empty()));
         for width in [40, 80, 120] {
