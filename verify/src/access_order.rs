@@ -115,7 +115,7 @@ impl<'a> AccessOrder<'a> {
             return true;
         }
         let excludes = |mode: Mode, other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
-        let by_epochs = match (this.epoch, that.epoch) {
+        match (this.epoch, that.epoch) {
             (AccessEpoch::Exposed(Some(first)), AccessEpoch::Exposed(Some(second))) => {
                 self.are_disjoint(target, window, first.min(second), first.max(second))
             }
@@ -140,8 +140,7 @@ impl<'a> AccessOrder<'a> {
                 self.is_outside(target, window, opened, other.step)
             }
             _ => false,
-        };
-        by_epochs
+        }
     }
 
     /// Whether two exposures, by the steps that open them, are never active together.
