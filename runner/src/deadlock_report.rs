@@ -142,7 +142,8 @@ impl Account<'_> {
                 named(&missing)
             ));
         }
-        format!("They wait for {}.", why.join(", and for "))
+        let they_wait = if self.by_rank.len() == 1 { "It waits" } else { "They wait" };
+        format!("{they_wait} for {}.", why.join(", and for "))
     }
 }
 
@@ -230,7 +231,7 @@ mod tests {
         let text = all.account(3, Some(&scenario));
         assert!(text.starts_with("1 of 3 ranks waits, "), "{text}");
         assert!(
-            text.ends_with("  rank 1, rank 2 have ended\nThey wait for rank 1, which has ended."),
+            text.ends_with("  rank 1, rank 2 have ended\nIt waits for rank 1, which has ended."),
             "{text}"
         );
         assert!(!text.contains("allreduce"), "{text}");

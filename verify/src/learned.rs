@@ -14,7 +14,7 @@ use crate::network::{Item, Leaving, Network};
 use crate::program::Ordinal;
 use crate::search::CoverPoint;
 use crate::state::Proc;
-use carrousel_rank::{Handle, Protocol};
+use carrousel_rank::{Context, Handle, Protocol};
 use smallvec::SmallVec;
 use std::hash::Hash;
 use std::sync::{Mutex, TryLockError};
@@ -33,6 +33,8 @@ pub(crate) enum StepInput {
     Step(Choice),
     Announce(Ordinal),
     Land(Item),
+    /// What the receiver of a flow, in the communicator of a context, has processed is forgotten.
+    Forget(u16, Context, u32),
 }
 
 impl StepInput {

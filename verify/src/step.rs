@@ -44,6 +44,7 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     } else if let Some(input) = StepInput::take(action, &mut next.network) {
         let proc = state.procs[usize::from(me)].clone();
         take(model, StepBegin { job: state.job, me, proc, input }, state, &mut next);
+        forget_seen(model, state, action, &mut next);
     }
     if let Action::Step { .. } = action {
         if let Some(window) = exposes_next(model, state, me) {
@@ -83,6 +84,31 @@ fn take<P: Protocol>(model: &Model<P>, begin: StepBegin<P>, state: &State<P>, ne
     check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, state, next, me);
 }
 
+/// A packet of a flow has come out, and none is on its way back: each announcement from now on tells the sender that its
+/// messages have been processed that have been. Whether one did before makes no difference any more, so that states are one that
+/// differ in nothing else.
+fn forget_seen<P: Protocol>(model: &Model<P>, state: &State<P>, action: Action, next: &mut State<P>) {
+    let Action::Land(Channel { at, peer, context, kind }) = action else { return };
+    let (sender, receiver) = match kind {
+        ChannelKind::Forward => (peer, at),
+        ChannelKind::Back => (at, peer),
+        _ => return,
+    };
+    let back = Channel { at: sender, peer: receiver, context, kind: ChannelKind::Back };
+    let is_ordered = !context.is_collective() && model.facts(state.job).is_ordered(sender, receiver);
+    if !model.is_reducing() || !P::rtr_tells_seen() || !is_ordered || next.network.has(back) {
+        return;
+    }
+    let [of_sender, of_receiver] = [sender, receiver].map(|rank| RankId(u32::from(rank)));
+    let proc = &next.procs[usize::from(sender)];
+    if proc.rank.has_unseen(of_receiver, context) {
+        let processed = next.procs[usize::from(receiver)].rank.processed(of_sender, context);
+        let input = StepInput::Forget(receiver, context, processed);
+        let begin = StepBegin { job: state.job, me: sender, proc: proc.clone(), input };
+        take(model, begin, state, next);
+    }
+}
+
 /// Whether a step comes to this end in a state, too: no transfer that begins races, and no peer reads the buffer of a send that
 /// ends.
 fn ends_so<P: Protocol>(model: &Model<P>, state: &State<P>, me: u16, end: &StepEnd<P>) -> bool {
@@ -103,6 +129,9 @@ fn carry_out<P: Protocol>(model: &Model<P>, begin: &StepBegin<P>, next: &mut Sta
         StepInput::Step(choice) => context.step(&mut proc, *choice),
         StepInput::Announce(receive) => context.announce(&mut proc, *receive),
         StepInput::Land(item) => context.land(&mut proc, item.0, item.1),
+        StepInput::Forget(to, of, processed) => {
+            proc.rank.forget_seen(RankId(u32::from(*to)), *of, *processed);
+        }
     }
     let StepContext { leaving, ended, met, .. } = context;
     if model.is_reducing() {

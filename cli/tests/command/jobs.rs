@@ -194,7 +194,7 @@ fn a_missing_partner_is_named() {
         "ranks 2\nrank 0\n  recv from 1 tag 0 size 8\nrank 1\n  compute 60s\n  send to 0 tag 0 size 8\n";
     let place = Place::new().with("late.scn", text);
     let said = hanging(&place, "run late.scn", "1s", false);
-    assert!(said.contains("They wait for rank 1, which does not wait"), "{said}");
+    assert!(said.contains("It waits for rank 1, which does not wait"), "{said}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What only the checker and tests ask of a rank: feature `checker`, which no program has that drives a rank for real.
 
+use crate::Context;
 use crate::{Rank, Send};
 use carrousel_matching::{Handle, RankId};
 use carrousel_rendezvous::Protocol;
@@ -24,6 +25,16 @@ pub trait Explore {
     /// Forgets in which order messages of different senders arrived. Changes nothing for a rank that will
     /// not receive from any source again, and lets the checker see that two states are one.
     fn forget_arrival_order(&mut self);
+
+    /// The messages of a flow from `source` that have been processed, modulo 2^32, in the communicator of `context`.
+    fn processed(&self, source: RankId, context: Context) -> u32;
+
+    /// Whether the sending end of a flow has messages of which its receiver has not told that it has processed them.
+    fn has_unseen(&self, to: RankId, context: Context) -> bool;
+
+    /// Forgets the messages of a flow that its receiver has processed, as if that had told so. Changes nothing if it will do
+    /// so before it matters, with each announcement that it sends from now on.
+    fn forget_seen(&mut self, to: RankId, context: Context, processed: u32);
 
     /// Forgets whose message a receive has got that is complete. Changes nothing if nobody will ask.
     fn forget_message(&mut self, receive: Handle);
@@ -52,6 +63,18 @@ impl<P: Protocol> Explore for Rank<P> {
 
     fn forget_arrival_order(&mut self) {
         self.messages.sort_arrived_by_key(|message| message.source);
+    }
+
+    fn processed(&self, source: RankId, context: Context) -> u32 {
+        self.messages.processed(source, context)
+    }
+
+    fn has_unseen(&self, to: RankId, context: Context) -> bool {
+        self.messages.has_unseen(to, context)
+    }
+
+    fn forget_seen(&mut self, to: RankId, context: Context, processed: u32) {
+        self.messages.forget_seen(to, context, processed);
     }
 
     fn forget_message(&mut self, receive: Handle) {

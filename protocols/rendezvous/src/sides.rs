@@ -27,6 +27,10 @@ pub trait Protocol: Clone + Copy + Debug + Eq + Hash + Send + Sync + 'static {
     fn claim_takes() -> bool {
         true
     }
+    /// R2: the sender forgets the unseen messages that an RTR's `seen` covers, before it looks for the RTR's own.
+    fn rtr_tells_seen() -> bool {
+        false
+    }
     /// F1: eager messages that no receive has taken fit the window.
     fn eager_fits_window() -> bool {
         true
@@ -206,6 +210,11 @@ pub trait SendSide: Clone + Debug + Default + Eq + Hash + Send + Sync + 'static 
 
     /// How many announced receives are stored here.
     fn announcements(&self) -> usize;
+
+    /// How many messages are stored here that found no announcement.
+    fn unseen(&self) -> usize {
+        0
+    }
 }
 
 /// The receiving end of a flow.

@@ -5,14 +5,14 @@
 
 use crate::dice::Dice;
 use crate::jobs::{MIXED, Shape, THREE, TWO, draw_job};
-use carrousel_rank::{Communicator, Explore as _, Mirror, Protocol, Published};
+use carrousel_rank::{Communicator, Explore as _, Mirror, Protocol, Published, RankId};
 use carrousel_verify::hashed::Hashed;
 use carrousel_verify::model::{Model, Settings};
 use carrousel_verify::program::{Act, Job, Program, Start};
 use carrousel_verify::state::{Proc, State};
 use carrousel_verify::violation::Violation;
 use stateright::Model as _;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// States of one job, at most; a job with more is not compared.
@@ -54,12 +54,31 @@ fn ends<P: Protocol>(job: &Job, reduce: bool) -> Option<HashSet<State<P>>> {
                 received.into_iter().for_each(|handle| forgetful.rank.forget_message(handle));
                 *proc = Hashed::new(forgetful);
             }
+            forget_seen(job, &mut end);
             ends.insert(end);
         } else {
             open.extend(actions.drain(..).filter_map(|action| model.next_state(&state, action)));
         }
     }
     Some(ends)
+}
+
+/// What a receiver has processed its sender need not have been told: its next announcement would.
+fn forget_seen<P: Protocol>(job: &Job, end: &mut State<P>) {
+    let ranks = 0..job.ranks.len();
+    let groups = job.ranks.iter().flat_map(|program| program.groups.iter().map(|group| group.communicator));
+    let communicators: BTreeSet<Communicator> = groups.chain([Communicator::WORLD]).collect();
+    for (from, to) in ranks.clone().flat_map(|from| ranks.clone().map(move |to| (from, to))) {
+        for context in communicators.iter().map(|it| it.messages()) {
+            let [sender, receiver] = [from, to].map(|rank| RankId(rank as u32));
+            if P::rtr_tells_seen() && end.procs[from].rank.has_unseen(receiver, context) {
+                let processed = end.procs[to].rank.processed(sender, context);
+                let mut forgetful = Proc::clone(&end.procs[from]);
+                forgetful.rank.forget_seen(receiver, context, processed);
+                end.procs[from] = Hashed::new(forgetful);
+            }
+        }
+    }
 }
 
 fn compare<P: Protocol>(shape: Shape, jobs: u64) {

@@ -68,6 +68,23 @@ fn windows_behind_messages_do_not_meet_them() {
     }
 }
 
+/// Whether a receive was announced that a small message met leaves nothing behind: each flow adds its states to those of the
+/// others, and does not multiply them.
+#[test]
+fn announcements_that_come_too_late_leave_nothing_behind() {
+    for program in ["", "  wait a\n"] {
+        does_not_branch(|ranks| {
+            let last = ranks - 1;
+            format!(
+                "ranks {ranks}\nrank 1..{last}\n  a = irecv from me-1 tag 0 size 64KiB\n{program}  compute 1us\nrank 0..{}\n  \
+                 send to me+1 tag 0 size 8\nrank 1..{last}\n{}",
+                last - 1,
+                if program.is_empty() { "  wait a\n" } else { "" }
+            )
+        });
+    }
+}
+
 /// Once it is known that accesses race, their orders are not told apart.
 #[test]
 fn a_race_is_searched_for_once() {

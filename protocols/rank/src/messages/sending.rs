@@ -31,6 +31,25 @@ impl<P: Protocol> Messages<P> {
                 .is_some_and(|flow| flow.sender.could_write(message.tag, message.len))
     }
 
+    /// The messages of a flow that have been processed.
+    #[cfg(feature = "checker")]
+    pub(crate) fn processed(&self, source: RankId, context: Context) -> u32 {
+        self.flows.get(source, context).map_or(0, |flow| flow.processed)
+    }
+
+    /// Whether the sending end of a flow has messages that are not known to have been processed.
+    #[cfg(feature = "checker")]
+    pub(crate) fn has_unseen(&self, to: RankId, context: Context) -> bool {
+        self.flows.get(to, context).is_some_and(|flow| flow.sender.unseen() > 0)
+    }
+
+    /// Forgets the messages of a flow that have been processed.
+    #[cfg(feature = "checker")]
+    pub(crate) fn forget_seen(&mut self, to: RankId, context: Context, processed: u32) {
+        let told = self.flows.with(to, context).sender.seen(processed);
+        debug_assert!(told.is_ok(), "no receiver processes more than was sent");
+    }
+
     /// Whether a message goes by rendezvous: its size or its mode asks for it, or there is no room at the receiver.
     #[inline]
     pub(crate) fn is_rendezvous(&self, message: &Send) -> bool {

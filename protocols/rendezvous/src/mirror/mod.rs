@@ -38,6 +38,9 @@ impl<R: MirrorRules> Protocol for Mirror<R> {
     fn claim_takes() -> bool {
         R::claim_takes()
     }
+    fn rtr_tells_seen() -> bool {
+        R::seen_prunes()
+    }
     fn write_is_first_match() -> bool {
         R::fin_is_first_match()
     }

@@ -177,6 +177,10 @@ impl<R: MirrorRules> SendSide for MirrorSender<R> {
     fn announcements(&self) -> usize {
         self.mirror.len()
     }
+
+    fn unseen(&self) -> usize {
+        self.unseen.len()
+    }
 }
 
 #[cfg(test)]
