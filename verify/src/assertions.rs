@@ -8,6 +8,7 @@
 //! of events: a reduced search has to tell apart the orders of the steps that it speaks of, which make no other difference.
 
 use crate::admission::Refused;
+use crate::happens_before::HappensBefore;
 use crate::open_epochs::EpochForm;
 use crate::program::{Access, Act, Job, Program, Synchronization};
 use crate::state::State;
@@ -80,7 +81,8 @@ impl Side {
 
 impl AssertionFacts {
     /// Of a job; empty if it asserts nothing.
-    pub(crate) fn new(job: &Job, refused: &[Refused]) -> Self {
+    /// Without `collectives`, nobody waits for others in them.
+    pub(crate) fn new(job: &Job, refused: &[Refused], collectives: bool) -> Self {
         let asserts =
             |program: &Program| program.synchronizations.iter().any(|call| !call.asserts().is_empty());
         if !job.ranks.iter().any(|program| asserts(program)) {
@@ -99,6 +101,7 @@ impl AssertionFacts {
         }
         let (accesses, exposures) = sides(job, refused);
         facts.compare_groups(job, &accesses, &exposures);
+        facts.forget_what_is_ordered(job, collectives);
         facts.find_puts(job, &accesses, &exposures);
         facts.compare_fences(job, refused);
         facts.locks = UncheckedLocks::new(job);
@@ -189,6 +192,28 @@ impl AssertionFacts {
             let start = Location { rank: origin, step };
             self.awaiting[usize::from(target)].entry(at).or_default().push(start);
         }
+    }
+
+    /// Posts that are over before their starts in every execution keep what is promised of them.
+    fn forget_what_is_ordered(&mut self, job: &Job, collectives: bool) {
+        if self.awaiting.iter().all(BTreeMap::is_empty) {
+            return;
+        }
+        let steps = HappensBefore::new(job, collectives);
+        let (mut awaited, mut awaiting) = (vec![BTreeMap::new(); job.ranks.len()], Vec::new());
+        for (rank, posts) in (0..).zip(&self.awaiting) {
+            let mut left: BTreeMap<u16, Vec<Location>> = BTreeMap::new();
+            for (step, starts) in posts {
+                let behind = steps.behind((rank, *step));
+                for start in starts.iter().filter(|start| !behind.has((start.rank, start.step))) {
+                    left.entry(*step).or_default().push(*start);
+                    let of_start: &mut BTreeMap<u16, Vec<Location>> = &mut awaited[usize::from(start.rank)];
+                    of_start.entry(start.step).or_default().push(Location { rank, step: *step });
+                }
+            }
+            awaiting.push(left);
+        }
+        (self.awaited, self.awaiting) = (awaited, awaiting);
     }
 
     /// Accesses that write where an exposure says `noput`.

@@ -3,7 +3,7 @@
 use crate::admission::all_refused;
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
 use crate::settings::Settings;
-use crate::weakest::WindowPlan;
+use crate::weakest::{Order, WindowPlan};
 use crate::window_facts::WindowFacts;
 use carrousel_rank::{
     ANNOUNCED_FROM, Call, Communicator, Context, Rank, RankId, Source, Speculation, Transfer, cost, mpi,
@@ -137,7 +137,9 @@ impl Facts {
             true => WindowPlan::new(job, &refused, settings.without),
             false => WindowPlan::default(),
         };
-        let (windows, release) = (WindowFacts::new(job, settings.portable, refused), P::release());
+        let collectives = settings.without != Some(Order::CollectivesWait);
+        let windows = WindowFacts::new(job, settings.portable, refused, collectives);
+        let release = P::release();
         let steps_are_local = plan.is_empty() && job.ranks.iter().all(|program| program.later.is_empty());
         Self {
             ranks,

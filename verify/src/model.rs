@@ -41,7 +41,11 @@ impl<P: Protocol> Model<P> {
         let facts: Arc<[Facts]> = jobs.iter().map(|job| Facts::new::<P>(job, settings)).collect();
         let irreducible = |facts: &Facts| {
             let depends = !facts.plan.is_empty() && facts.windows.assertions.depend_on_events();
-            facts.reads_race() || facts.may_exceed_window() || facts.claims() || facts.plan.defers || depends
+            facts.reads_race()
+                || facts.may_exceed_window()
+                || facts.claims()
+                || facts.plan.defers_in_conflict()
+                || depends
         };
         let reduces = settings.reduce && settings.ordered && !facts.iter().any(irreducible);
         let shared = Arc::new(SearchStatus::new(&jobs));
@@ -320,11 +324,11 @@ impl<P: Protocol> Model<P> {
         let (facts, program) = (self.facts(state.job), self.program(state.job, rank));
         let communicator = program.communicator_of(collective);
         let number = facts.rank(rank).number_of(communicator, collective);
-        // Members of other communicators with this number have collectives of their own under it.
-        state
-            .ranks()
-            .filter(|(other, _)| program.is_member(communicator, *other))
-            .any(|(other, proc)| facts.rank(other).entered(communicator, proc.pc) <= number)
+        // Members of other communicators with this number have collectives of their own under it. Of steps that are free those of
+        // the first ranks are taken first, so that one which has not entered is found at once from behind.
+        (0..state.procs.len() as u16).rev().filter(|other| program.is_member(communicator, *other)).any(
+            |other| facts.rank(other).entered(communicator, state.procs[usize::from(other)].pc) <= number,
+        )
     }
 
     /// The senders, without the first one, of messages that a receive from any source could take or a probe could

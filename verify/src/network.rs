@@ -293,9 +293,18 @@ impl Network {
 
     /// The oldest item of each channel to a rank that is not empty.
     pub fn heads_at(&self, rank: u16) -> impl Iterator<Item = &(Channel, InFlight)> {
+        heads(self.all_to(rank))
+    }
+
+    /// All items to a rank.
+    pub(crate) fn iter_to(&self, rank: u16) -> impl Iterator<Item = &(Channel, InFlight)> {
+        self.all_to(rank).iter().map(|item| &**item)
+    }
+
+    fn all_to(&self, rank: u16) -> &[Item] {
         let begin = self.items.partition_point(|item| item.0.at < rank);
         let end = self.items.partition_point(|item| item.0.at <= rank);
-        heads(&self.items[begin..end])
+        &self.items[begin..end]
     }
 }
 

@@ -114,7 +114,7 @@ impl<P: Protocol> State<P> {
     pub fn is_unmatched(&self, message: Message, to: u16) -> bool {
         let brings = |item: &InFlight| matches!(item, InFlight::Packet(Packet::Eager { .. } | Packet::Rts { .. }, Some(it)) if *it == message);
         self.procs[usize::from(to)].arrived.contains(&message)
-            || self.network.iter().any(|(channel, item)| channel.at == to && brings(item))
+            || self.network.iter_to(to).any(|(_, item)| brings(item))
     }
 
     /// The ranks with their numbers; at most as many as there are numbers.

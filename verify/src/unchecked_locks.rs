@@ -14,7 +14,7 @@ use carrousel_rank::{Protocol, RankId, WindowIndex};
 use carrousel_scenario::Assertion;
 use std::collections::BTreeMap;
 
-/// The locks of a job; empty if none says `nocheck`.
+/// The locks of a job; empty if none says `nocheck`, or none that another rank asks for excludes it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UncheckedLocks {
     /// By rank and window: the steps that open an epoch, in their order, and whether they say `nocheck`.
@@ -73,11 +73,7 @@ impl Lock {
 
 impl UncheckedLocks {
     pub(crate) fn new(job: &Job) -> Self {
-        let is_unchecked = |program: &Program| {
-            let mut locks = program.synchronizations.iter().filter_map(Lock::of);
-            locks.any(|lock| lock.is_unchecked)
-        };
-        if !job.ranks.iter().any(|program| is_unchecked(program)) {
+        if !may_meet(job) {
             return Self::default();
         }
         Self {
@@ -163,6 +159,30 @@ impl UncheckedLocks {
             last.flat_map(|last| last.iter().enumerate()).any(is_to_come)
         })
     }
+}
+
+/// Whether two ranks ask for locks that must not meet.
+fn may_meet(job: &Job) -> bool {
+    // By window, rank whose memory is locked, and class: a rank that asks for such a lock, and whether others do, too.
+    let mut asked: BTreeMap<(u16, Option<RankId>, usize), (usize, bool)> = BTreeMap::new();
+    for (rank, program) in job.ranks.iter().enumerate() {
+        for lock in program.synchronizations.iter().filter_map(Lock::of) {
+            let (first, others) =
+                asked.entry((lock.window, lock.target, lock.class())).or_insert((rank, false));
+            *others |= *first != rank;
+        }
+    }
+    let classes = || 0..CLASSES;
+    asked.iter().any(|((window, target, class), (rank, others))| {
+        // Those of one rank's memory, and of all memories, meet each other; each pair is found from the side of one rank.
+        [*target, None].into_iter().flat_map(|other| classes().map(move |its| (other, its))).any(
+            |(other, its)| {
+                let meets = asked.get(&(*window, other, its));
+                (class | its) == CLASSES - 1
+                    && meets.is_some_and(|(first, more)| first != rank || *others || *more)
+            },
+        )
+    })
 }
 
 /// The steps of a program that open an epoch, by window.

@@ -76,15 +76,15 @@ pub(crate) struct WindowFacts {
 }
 
 impl WindowFacts {
-    /// The facts about a job.
-    pub(crate) fn new(job: &Job, portable: bool, refused: Vec<Refused>) -> Self {
+    /// The facts about a job. Without `collectives`, nobody waits for others in them.
+    pub(crate) fn new(job: &Job, portable: bool, refused: Vec<Refused>, collectives: bool) -> Self {
         if job.windows.is_empty() {
             return Self::default();
         }
         let ranks = job.ranks.len();
         let mut facts = Self {
             are_used: true,
-            assertions: AssertionFacts::new(job, &refused),
+            assertions: AssertionFacts::new(job, &refused, collectives),
             refused,
             groups_differ: groups_differ(job),
             fences_differ: fences_differ(job),
@@ -241,12 +241,11 @@ impl WindowFacts {
         let excludes = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
         let last = if mode == Mode::Exclusive { &self.last_lock } else { &self.last_exclusive };
         let requests = |(channel, item): &(Channel, InFlight)| {
-            channel.at == host
-                && channel.peer != origin
+            channel.peer != origin
                 && channel.kind == ChannelKind::Lane(window)
                 && matches!(item, InFlight::OfEpoch { packet: Packet::LockRequest { mode, .. }, .. } if excludes(*mode))
         };
-        state.network.iter().any(requests)
+        state.network.iter_to(host).any(requests)
             || state.ranks().any(|(rank, proc)| {
                 let to_come = || {
                     let last = last[usize::from(rank)].get(&(window, host));

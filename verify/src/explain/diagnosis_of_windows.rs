@@ -4,7 +4,7 @@ use super::diagnosis::{Diagnoser, Diagnosis};
 use super::evidence::Evidence;
 use super::execution::ExecutedStep;
 use crate::open_epochs::{EpochForm, OpenEpoch};
-use crate::program::is_atomic;
+use crate::program::{Act, Step, is_atomic};
 use crate::violation::BrokenAssertion;
 use carrousel_rank::RankId;
 use carrousel_rank::epoch::Call;
@@ -282,6 +282,22 @@ impl Diagnoser<'_> {
         }
     }
 
+    /// Where a call ends that a step begins: there, or at the wait for its request; and that step.
+    fn end_of_call(&self, rank: u16, pc: usize) -> (String, usize) {
+        let (names, begun) = (self.names, self.names.place(rank, pc));
+        let request = match names.act(rank, pc) {
+            Some(Act::Start(request)) => *request,
+            _ => return (begun, pc),
+        };
+        let steps = names.program(rank).map_or(&[][..], |program| &program.steps);
+        let waits = |step: &Step| matches!(&step.act, Act::Wait(requests) if requests.contains(&request));
+        match steps.iter().skip(pc).position(waits).map(|after| pc + after) {
+            Some(wait) if names.line(rank, wait) == names.line(rank, pc) => (begun, pc),
+            Some(wait) => (format!("{}, which ends the call {begun}", names.place(rank, wait)), wait),
+            None => (format!("when a statement waits for the call {begun}, and none does"), usize::MAX),
+        }
+    }
+
     /// Of an access that was not complete when something was sent that another rank got before its own access: where it
     /// is complete, and what went out before.
     fn complete_until(
@@ -321,11 +337,15 @@ impl Diagnoser<'_> {
         if sent.is_none() && second.1.is_some() && !is_called {
             return None;
         }
-        let place = |pc: &u16| self.names.place(rank, usize::from(*pc));
-        // The target's own call, which has not returned.
-        let not_yet = if is_called { ", and here it has not returned from that" } else { "" };
         let is_passive =
             close.as_ref().is_some_and(|(_, call)| matches!(call.call(), Call::Unlock(_) | Call::UnlockAll));
+        // What was to order the two may be meant the other way round, and then no flush helps.
+        if sent.is_none() && is_passive {
+            return None;
+        }
+        let place = |pc: &u16| self.end_of_call(rank, usize::from(*pc)).0;
+        // The target's own call, which has not returned.
+        let not_yet = if is_called { ", and here it has not returned from that" } else { "" };
         let until = match &close {
             None => format!(
                 "Nothing completes rank {rank}'s {mine} at rank {at}: no flush, and no end of its epoch, follows"
@@ -351,7 +371,7 @@ impl Diagnoser<'_> {
                 format!("Rank {rank}'s {mine} is complete at rank {at} {until}")
             }
         };
-        let before = close.as_ref().map_or(usize::MAX, |(pc, _)| usize::from(*pc));
+        let before = close.as_ref().map_or(usize::MAX, |(pc, _)| self.end_of_call(rank, usize::from(*pc)).1);
         let mut text = until;
         if let Some(pc) = sent.filter(|pc| *pc < before) {
             let what = self.names.place(rank, pc);

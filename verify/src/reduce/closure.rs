@@ -327,11 +327,10 @@ impl<P: Protocol> View<'_, P> {
                 {
                     let program = self.model.program(self.state.job, rank);
                     let is_weak = self.model.is_portable() && program.is_of_window(*request);
-                    need(if is_weak {
-                        self.missing_for(rank, *request)
-                    } else {
-                        self.end_of_request(rank, *request)
-                    });
+                    match is_weak {
+                        true => self.needs_of_wait(rank, *request, need),
+                        false => need(self.end_of_request(rank, *request)),
+                    }
                 }
             }
             Act::Probe { sought: what, .. } => {
@@ -344,7 +343,9 @@ impl<P: Protocol> View<'_, P> {
                     None => {}
                 }
             }
-            Act::AwaitGrants(opening) if self.model.is_portable() => need(self.missing_lock(rank, *opening)),
+            Act::AwaitGrants(opening) if self.model.is_portable() => {
+                self.needs_of_grants(rank, *opening, need)
+            }
             Act::AwaitGrants(opening) => need(self.end_of_request(rank, *opening)),
             _ => {}
         }

@@ -238,6 +238,11 @@ impl WindowPlan {
         self.contended.iter().map(|(place, locks)| (*place, locks.as_slice()))
     }
 
+    /// Whether epochs wait for earlier ones in a job in which orders of calls matter: which waits end which is not followed there.
+    pub(crate) fn defers_in_conflict(&self) -> bool {
+        self.defers && !(self.contended.is_empty() && self.mixed.is_empty() && self.racing.is_empty())
+    }
+
     /// The hosts for whose locks ranks contend, and keep them briefly.
     pub(crate) fn brief(&self) -> impl Iterator<Item = (u16, u16)> {
         self.brief.iter().copied().filter(|place| self.contended.contains_key(place))

@@ -85,6 +85,42 @@ fn announcements_that_come_too_late_leave_nothing_behind() {
     }
 }
 
+/// `nocheck` is not followed where no lock excludes another, and where a barrier says that each post comes first.
+#[test]
+fn assertions_that_always_hold_cost_nothing() {
+    branches_nowhere(|ranks| {
+        format!(
+            "ranks {ranks}\nwindow w 8\nrank *\n  lock_all w assert nocheck\n  put w to (me+1)%size size 8\n  flush_all w\n  \
+             barrier\n  load w at 0 size 8\n  unlock_all w\n"
+        )
+    });
+    branches_nowhere(|ranks| {
+        format!(
+            "ranks {ranks}\nwindow w 8\nrank *\n  post w from [(me+1)%size] assert nocheck\n  barrier\n  \
+             start w to [(me+size-1)%size] assert nocheck\n  put w to (me+size-1)%size size 8\n  complete w\n  \
+             wait_epoch w\n"
+        )
+    });
+}
+
+/// Epochs that are closed and not waited for hold back later ones, which makes no difference where nothing conflicts.
+#[test]
+fn epochs_that_are_closed_early_do_not_meet() {
+    branches_nowhere(|ranks| {
+        format!(
+            "ranks {ranks}\nwindow w 16\nrank *\n  lock w at (me+1)%size shared\n  put w to (me+1)%size size 8\n  \
+             x = iunlock w at (me+1)%size\n  lock w at (me+2)%size shared\n  put w to (me+2)%size size 8 at 8\n  \
+             y = iunlock w at (me+2)%size\n  wait x y\n"
+        )
+    });
+    branches_nowhere(|ranks| {
+        format!(
+            "ranks {ranks}\nwindow a 8\nwindow b 8\nrank *\n  fence a\n  fence b\n  put a to (me+1)%size size 8\n  \
+             put b to (me+1)%size size 8\n  x = ifence a\n  y = ifence b\n  wait x y\n"
+        )
+    });
+}
+
 /// Once it is known that accesses race, their orders are not told apart.
 #[test]
 fn a_race_is_searched_for_once() {
