@@ -31,7 +31,9 @@
 //! - requests and releases of locks with calls that open or close exposures, if one window has both: what its host does
 //!   depends on which comes first. So are calls that unlock it, if it is exposed to a group.
 //!
-//! In jobs with windows an action without conflicts is taken alone, and where there is none, all are taken.
+//! In jobs with windows an action without conflicts is taken alone. Where there is none, sets are looked for in which all
+//! arrivals of a window are one node, with the next call of each rank on it: what happens to messages meanwhile need not be
+//! in them.
 //!
 //! Under the weakest MPI a call on a window may return where the library waits. Such a step is never taken alone, as a wait
 //! that counts on buffers is not, so that every state in which only such steps are left is met. It can only stop being
@@ -317,8 +319,7 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    /// Whether no set but that of all actions is known to do: where a promise depends on events, which are few, their conflicts
-    /// are not followed; and in a job of a single window and no messages, all that is not free is in conflict.
+    /// Whether no set but that of all actions is known to do: the conflicts of promises that depend on events are not followed.
     fn needs_all(&self) -> bool {
         let windows = &self.facts.windows;
         windows.are_used && !self.model.is_portable() && windows.assertions.depend_on_events()
