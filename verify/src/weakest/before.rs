@@ -5,6 +5,9 @@ use crate::program::{Act, Job, Ordinal};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
+/// Ranks of all that is kept of what is behind steps: it is asked for again.
+const KEPT_MAX: usize = 1 << 24;
+
 /// What is known of the order of the steps of a job.
 pub(super) struct StepsBefore {
     steps: HappensBefore,
@@ -40,6 +43,9 @@ impl StepsBefore {
             return first.1 < then.1;
         }
         let mut behind = self.behind.borrow_mut();
+        if behind.len() > KEPT_MAX / self.waits.len().max(1) && !behind.contains_key(&first) {
+            behind.clear();
+        }
         behind.entry(first).or_insert_with(|| self.steps.behind(first)).has(then)
     }
 }
