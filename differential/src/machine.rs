@@ -158,6 +158,8 @@ pub(crate) struct Machine<'a, L> {
     preceding: Vec<Vec<AccessId>>,
     /// By access: the loads and stores of its target that conflict with it.
     is_touched: Vec<bool>,
+    /// Some lock says `nocheck`.
+    asserts_locks: bool,
     library: std::marker::PhantomData<L>,
 }
 
@@ -170,6 +172,7 @@ impl<'a, L: Library> Machine<'a, L> {
             conflicts: Vec::new(),
             preceding: Vec::new(),
             is_touched: Vec::new(),
+            asserts_locks: plan.locks.iter().any(|lock| lock.is_unchecked),
             library: std::marker::PhantomData,
         };
         let all = 0..plan.accesses.len();
@@ -206,9 +209,7 @@ impl<'a, L: Library> Machine<'a, L> {
 
     /// Whether it matters how long an access is under way: it may race, or somebody asserts that its lock is back by then.
     fn takes_time(&self, access: AccessId) -> bool {
-        self.is_touched[access]
-            || !self.conflicts[access].is_empty()
-            || self.plan.locks.iter().any(|lock| lock.is_unchecked)
+        self.is_touched[access] || !self.conflicts[access].is_empty() || self.asserts_locks
     }
 
     pub(crate) fn statement(&self, rank: u8, at: u8) -> Option<&Statement> {

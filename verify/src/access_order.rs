@@ -114,7 +114,6 @@ impl<'a> AccessOrder<'a> {
         if one.rank == other.rank && (follows(this, other) || follows(that, one)) {
             return true;
         }
-        let excludes = |mode: Mode, other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
         match (this.epoch, that.epoch) {
             (AccessEpoch::Exposed(Some(first)), AccessEpoch::Exposed(Some(second))) => {
                 self.are_disjoint(target, window, first.min(second), first.max(second))
@@ -126,12 +125,12 @@ impl<'a> AccessOrder<'a> {
                 if one.rank == other.rank {
                     first != second
                 } else {
-                    excludes(mode, other_mode)
+                    mode.excludes(other_mode)
                 }
             }
             (AccessEpoch::Own(Some(own)), AccessEpoch::Locked { mode, .. })
             | (AccessEpoch::Locked { mode, .. }, AccessEpoch::Own(Some(own))) => {
-                one.rank != other.rank && excludes(own, mode)
+                one.rank != other.rank && own.excludes(mode)
             }
             (AccessEpoch::Own(_), AccessEpoch::Exposed(Some(opened))) => {
                 self.is_outside(target, window, opened, one.step)

@@ -81,8 +81,7 @@ impl Side {
 
 impl AssertionFacts {
     /// Of a job; empty if it asserts nothing.
-    /// Without `collectives`, nobody waits for others in them.
-    pub(crate) fn new(job: &Job, refused: &[Refused], collectives: bool) -> Self {
+    pub(crate) fn new(job: &Job, refused: &[Refused], steps: &HappensBefore<'_>) -> Self {
         let asserts =
             |program: &Program| program.synchronizations.iter().any(|call| !call.asserts().is_empty());
         if !job.ranks.iter().any(|program| asserts(program)) {
@@ -101,7 +100,7 @@ impl AssertionFacts {
         }
         let (accesses, exposures) = sides(job, refused);
         facts.compare_groups(job, &accesses, &exposures);
-        facts.forget_what_is_ordered(job, collectives);
+        facts.forget_what_is_ordered(steps);
         facts.find_puts(job, &accesses, &exposures);
         facts.compare_fences(job, refused);
         facts.locks = UncheckedLocks::new(job);
@@ -195,25 +194,20 @@ impl AssertionFacts {
     }
 
     /// Posts that are over before their starts in every execution keep what is promised of them.
-    fn forget_what_is_ordered(&mut self, job: &Job, collectives: bool) {
-        if self.awaiting.iter().all(BTreeMap::is_empty) {
-            return;
-        }
-        let steps = HappensBefore::new(job, collectives);
-        let (mut awaited, mut awaiting) = (vec![BTreeMap::new(); job.ranks.len()], Vec::new());
-        for (rank, posts) in (0..).zip(&self.awaiting) {
-            let mut left: BTreeMap<u16, Vec<Location>> = BTreeMap::new();
-            for (step, starts) in posts {
-                let behind = steps.behind((rank, *step));
-                for start in starts.iter().filter(|start| !behind.has((start.rank, start.step))) {
-                    left.entry(*step).or_default().push(*start);
-                    let of_start: &mut BTreeMap<u16, Vec<Location>> = &mut awaited[usize::from(start.rank)];
-                    of_start.entry(start.step).or_default().push(Location { rank, step: *step });
-                }
+    fn forget_what_is_ordered(&mut self, steps: &HappensBefore<'_>) {
+        for (rank, posts) in (0..).zip(&mut self.awaiting) {
+            for (step, starts) in posts.iter_mut() {
+                let (behind, post) = (steps.behind((rank, *step)), Location { rank, step: *step });
+                starts.retain(|start| {
+                    let is_ordered = behind.has((start.rank, start.step));
+                    let awaited = self.awaited[usize::from(start.rank)].get_mut(&start.step);
+                    awaited.filter(|_| is_ordered).into_iter().for_each(|all| all.retain(|it| *it != post));
+                    !is_ordered
+                });
             }
-            awaiting.push(left);
         }
-        (self.awaited, self.awaiting) = (awaited, awaiting);
+        let all = self.awaited.iter_mut().chain(&mut self.awaiting);
+        all.for_each(|steps| steps.retain(|_, others| !others.is_empty()));
     }
 
     /// Accesses that write where an exposure says `noput`.

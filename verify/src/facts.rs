@@ -1,9 +1,10 @@
 //! Facts about a job that hold in every execution: which ends of which flows a rank may still use.
 
 use crate::admission::all_refused;
+use crate::happens_before::HappensBefore;
 use crate::program::{Act, Job, Later, Ordinal, Program, Sought, Start};
 use crate::settings::Settings;
-use crate::weakest::{Order, WindowPlan};
+use crate::weakest::WindowPlan;
 use crate::window_facts::WindowFacts;
 use carrousel_rank::{
     ANNOUNCED_FROM, Call, Communicator, Context, Rank, RankId, Source, Speculation, Transfer, cost, mpi,
@@ -133,12 +134,12 @@ impl Facts {
         let writes_end_silently = notice == Notice::FinBehindWrite && job.options.transfer == Transfer::Read;
         let may_exceed_window = (0..job.ranks.len() as u16).any(|rank| may_exceed_window::<P>(job, rank));
         let refused = all_refused(job);
+        let steps = HappensBefore::new(job, settings.without);
         let plan = match settings.portable {
-            true => WindowPlan::new(job, &refused, settings.without),
+            true => WindowPlan::new(job, &refused, &steps, settings.without),
             false => WindowPlan::default(),
         };
-        let collectives = settings.without != Some(Order::CollectivesWait);
-        let windows = WindowFacts::new(job, settings.portable, refused, collectives);
+        let windows = WindowFacts::new(job, settings.portable, refused, &steps);
         let release = P::release();
         let steps_are_local = plan.is_empty() && job.ranks.iter().all(|program| program.later.is_empty());
         Self {

@@ -3,48 +3,75 @@
 //! Programs have no branches, so their text says much of it. A rank takes its steps one after the other; a receive is complete
 //! when its send has begun; and nobody leaves a barrier that somebody has not entered. Of receives whose source and tag are
 //! named, the n-th takes the n-th message of that source and tag, if no other receive of that rank can (MPI-4.1, 3.5). Where
-//! others can, they are counted: who has received all messages but n has received all of each sender but n. Of values that are
-//! known only at run time, nothing is said here.
+//! others can, messages are counted. A rank that lacks n of all messages to it lacks at most n of each sender. Values that are
+//! known only at run time order nothing.
 //!
 //! **Promises.** What is said holds of the library and of the weakest MPI.
 //! **Leaves to others.** What epochs and locks keep apart (`access_order`, `weakest`).
 
 use crate::program::{Act, Job, Ordinal, Program, Start};
+use crate::weakest::Order;
 use carrousel_rank::{Communicator, Kind, Source, mpi};
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::{mem, slice};
 
-/// Edges that are followed for one job. What is not known by then counts as not ordered.
+/// StepEdges that are followed for one job. What is not known by then counts as not ordered.
 const WORK_MAX: usize = 1 << 27;
 
 /// A rank, and one of its steps.
 pub(crate) type Point = (u16, u16);
+
+/// The members of a collective without which a member cannot leave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AwaitedMembers {
+    Nobody,
+    Root,
+    All,
+}
+
+impl AwaitedMembers {
+    /// The members that the root, or another member, needs: all in a barrier, and otherwise those that have its data (MPI-4.1, 6.1
+    /// and 6.14).
+    pub(crate) fn of(kind: Kind, len: u64, is_root: bool) -> Self {
+        match kind {
+            Kind::Barrier => Self::All,
+            _ if len == 0 => Self::Nobody,
+            Kind::Broadcast if is_root => Self::Nobody,
+            Kind::Broadcast => Self::Root,
+            Kind::Reduce | Kind::Gather if !is_root => Self::Nobody,
+            Kind::Reduce | Kind::Gather | Kind::AllReduce | Kind::AllGather | Kind::AllToAll => Self::All,
+        }
+    }
+}
 
 /// What follows a step.
 #[derive(Clone, Copy, Debug)]
 enum Edge {
     /// This step is behind it.
     To(Point),
-    /// All that leave this collective do so behind it.
-    Into(usize),
+    /// All steps of this list are behind it.
+    ToAll(usize),
 }
 
-/// The steps that a collective lets go on: they wait for it, and for what others do in it.
-#[derive(Debug, Default)]
-struct Meeting {
-    leave: Vec<Point>,
-}
-
-/// The order of the steps of a job.
-#[derive(Debug)]
-pub(crate) struct HappensBefore {
-    /// By rank: what follows its steps, ascending.
-    edges: Vec<Vec<(u16, Edge)>>,
-    meetings: Vec<Meeting>,
+/// The order of the steps of a job. It is found when it is first asked for.
+pub(crate) struct HappensBefore<'a> {
+    job: &'a Job,
+    collectives: bool,
+    edges: OnceCell<StepEdges>,
     work: Cell<usize>,
 }
 
-/// By rank: the first step that is surely behind something.
+/// What follows the steps of each rank directly.
+#[derive(Debug)]
+struct StepEdges {
+    /// By rank: ascending by step.
+    of_ranks: Vec<Vec<(u16, Edge)>>,
+    /// The steps that leave a collective behind those that enter it.
+    leave: Vec<Vec<Point>>,
+}
+
+/// By rank: the first step that is surely over only when something else is.
 pub(crate) struct Behind(Vec<u16>);
 
 impl Behind {
@@ -83,24 +110,27 @@ struct Entered {
     members: usize,
 }
 
-impl HappensBefore {
-    /// What the text of a job says. Without `collectives`, nobody waits for others in them.
-    pub(crate) fn new(job: &Job, collectives: bool) -> Self {
+impl<'a> HappensBefore<'a> {
+    /// What the text of a job says, with one of the orders of the weakest MPI switched off.
+    pub(crate) fn new(job: &'a Job, without: Option<Order>) -> Self {
+        let collectives = without != Some(Order::CollectivesWait);
+        Self { job, collectives, edges: OnceCell::new(), work: Cell::new(WORK_MAX) }
+    }
+}
+
+impl StepEdges {
+    fn new(job: &Job, collectives: bool) -> Self {
         let mut texts = Texts::default();
         for (rank, program) in (0..).zip(&job.ranks) {
             texts.read(job.ranks.len(), rank, program);
         }
-        let mut order = Self {
-            edges: vec![Vec::new(); job.ranks.len()],
-            meetings: Vec::new(),
-            work: Cell::new(WORK_MAX),
-        };
-        order.follow_messages(&texts);
+        let mut edges = Self { of_ranks: vec![Vec::new(); job.ranks.len()], leave: Vec::new() };
+        edges.follow_messages(&texts);
         if collectives {
-            texts.collectives.values().for_each(|entered| order.follow_collective(entered));
+            texts.collectives.values().for_each(|entered| edges.follow_collective(entered));
         }
-        order.edges.iter_mut().for_each(|edges| edges.sort_by_key(|(step, _)| *step));
-        order
+        edges.of_ranks.iter_mut().for_each(|edges| edges.sort_by_key(|(step, _)| *step));
+        edges
     }
 
     fn follow_messages(&mut self, texts: &Texts) {
@@ -114,7 +144,7 @@ impl HappensBefore {
             }
             let receives = texts.receives.get(flow).map_or(&[][..], Vec::as_slice);
             for ((from, step), left) in sends.iter().zip(receives) {
-                self.edges[usize::from(*from)].extend(left.map(|left| (*step, Edge::To(left))));
+                self.of_ranks[usize::from(*from)].extend(left.map(|left| (*step, Edge::To(left))));
             }
         }
         self.count_messages(texts);
@@ -138,7 +168,7 @@ impl HappensBefore {
                     let others = all - steps.len();
                     let begun = received.min(all).checked_sub(others).and_then(|begun| begun.checked_sub(1));
                     if let Some(last) = begun.and_then(|last| steps.get(last)) {
-                        self.edges[usize::from(*from)].push((*last, Edge::To((place.1, *left))));
+                        self.of_ranks[usize::from(*from)].push((*last, Edge::To((place.1, *left))));
                     }
                 }
             }
@@ -152,27 +182,20 @@ impl HappensBefore {
         if entered.len() != first.members || !entered.iter().all(is_alike) {
             return;
         }
-        let is_root = |it: &&Entered| root == Some(it.at.0);
-        let (enter, leave): (Vec<&Entered>, Vec<&Entered>) = match kind {
-            Kind::Barrier => (entered.iter().collect(), entered.iter().collect()),
-            // Without data, nobody needs to wait for anybody.
-            _ if len == 0 => return,
-            Kind::Broadcast => (entered.iter().filter(is_root).collect(), entered.iter().collect()),
-            Kind::Reduce | Kind::Gather => {
-                (entered.iter().collect(), entered.iter().filter(is_root).collect())
+        let is_root = |it: &Entered| root == Some(it.at.0);
+        for awaited in [AwaitedMembers::Root, AwaitedMembers::All] {
+            let awaits = |it: &&Entered| AwaitedMembers::of(kind, len, is_root(it)) == awaited;
+            let leave = entered.iter().filter(awaits).filter_map(|it| Some((it.at.0, it.left?)));
+            self.leave.push(leave.collect());
+            let edge = Edge::ToAll(self.leave.len() - 1);
+            for it in entered.iter().filter(|it| awaited == AwaitedMembers::All || is_root(it)) {
+                self.of_ranks[usize::from(it.at.0)].push((it.at.1, edge));
             }
-            Kind::AllReduce | Kind::AllGather | Kind::AllToAll => {
-                (entered.iter().collect(), entered.iter().collect())
-            }
-        };
-        let leave = leave.into_iter().filter_map(|it| Some((it.at.0, it.left?))).collect();
-        self.meetings.push(Meeting { leave });
-        for it in enter {
-            let edge = Edge::Into(self.meetings.len() - 1);
-            self.edges[usize::from(it.at.0)].push((it.at.1, edge));
         }
     }
+}
 
+impl HappensBefore<'_> {
     /// What is surely behind the end of a step; only the steps of its own rank if that takes too long.
     pub(crate) fn behind(&self, start: Point) -> Behind {
         let (rank, step) = start;
@@ -181,25 +204,19 @@ impl HappensBefore {
             first[usize::from(rank)] = step;
             first
         };
-        let mut first = alone(vec![0; self.edges.len()]);
-        let mut is_met = vec![false; self.meetings.len()];
+        let edges = self.edges.get_or_init(|| StepEdges::new(self.job, self.collectives));
+        let mut first = alone(vec![0; edges.of_ranks.len()]);
+        let mut is_met = vec![false; edges.leave.len()];
         // Ranks, each with the steps that are known to be behind since it was last looked at.
         let mut new = vec![(rank, step, u16::MAX)];
         while let Some((rank, from, to)) = new.pop() {
-            let edges = &self.edges[usize::from(rank)];
-            let [begin, end] = [from, to].map(|last| edges.partition_point(|(at, _)| *at <= last));
-            for (_, edge) in &edges[begin..end] {
-                let (one, all);
-                let reached: &[Point] = match *edge {
-                    Edge::To(point) => {
-                        one = [point];
-                        &one
-                    }
-                    Edge::Into(meeting) if std::mem::replace(&mut is_met[meeting], true) => continue,
-                    Edge::Into(meeting) => {
-                        all = &self.meetings[meeting].leave;
-                        all
-                    }
+            let own = &edges.of_ranks[usize::from(rank)];
+            let [begin, end] = [from, to].map(|last| own.partition_point(|(at, _)| *at <= last));
+            for (_, edge) in &own[begin..end] {
+                let reached = match edge {
+                    Edge::To(point) => slice::from_ref(point),
+                    Edge::ToAll(list) if mem::replace(&mut is_met[*list], true) => continue,
+                    Edge::ToAll(list) => &edges.leave[*list],
                 };
                 let Some(left) = self.work.get().checked_sub(1 + reached.len()) else {
                     return Behind(alone(first));
@@ -319,7 +336,7 @@ mod tests {
             let at = (0..).zip(&job.ranks).find_map(|(rank, program)| Some((rank, of_line(program)? as u16)));
             at.unwrap_or_else(|| panic!("nothing touches `{buffer}`"))
         };
-        HappensBefore::new(&job, true).behind(find("first")).has(find("then"))
+        HappensBefore::new(&job, None).behind(find("first")).has(find("then"))
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Steps that a search has carried out before.
 //!
-//! What a rank does depends on its own state and on its input, and on little else: the same step of the same rank comes
-//! up in very many states, which differ in other ranks only. So each thread keeps some steps, each with what came of it.
-//! It keeps the ranks and items that steps have made, too: equal ones are one in memory.
+//! A step depends on the state of its rank and on its input, and on little else. So the same step comes up in very many
+//! states, which differ in other ranks only. Each thread keeps some steps, each with its end: the rank behind it and what
+//! leaves. Equal ranks and items are one in memory.
 //!
 //! **Promises.** A step that is taken from here is the one that would be carried out: its rank, its program and its input
 //! are equal, not only their hashes; and it violated nothing. Who takes it has to see that what it looked at elsewhere is not

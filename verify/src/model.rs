@@ -9,6 +9,7 @@ pub(crate) use transitions::properties;
 use crate::action::{Action, Choice};
 use crate::facts::Facts;
 use crate::grants::lacks_own_lock;
+use crate::happens_before::AwaitedMembers;
 use crate::later::{self, later_of, sought};
 use crate::learned::{Learned, StepBegin, StepInput};
 use crate::network::Message;
@@ -16,7 +17,7 @@ use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus, property_of};
 use crate::state::{Outlook, Proc, State};
 use crate::weakest::Order;
-use carrousel_rank::{Call, Explore, Kind, Pattern, Protocol, Source, Speculation, mpi};
+use carrousel_rank::{Call, Explore, Pattern, Protocol, Source, Speculation, mpi};
 use carrousel_scenario::Check;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -263,12 +264,10 @@ impl<P: Protocol> Model<P> {
         let root = self.program(state.job, rank).rank_in(communicator, root);
         let keeps = self.settings.without != Some(Order::CollectivesWait);
         let all_are = || !keeps || !self.is_alone_in(state, rank, request);
-        match kind {
-            Kind::Barrier => all_are(),
-            _ if len == 0 => true,
-            Kind::Broadcast => rank == root || is_there(root),
-            Kind::Reduce | Kind::Gather => rank != root || all_are(),
-            Kind::AllReduce | Kind::AllGather | Kind::AllToAll => all_are(),
+        match AwaitedMembers::of(kind, len, rank == root) {
+            AwaitedMembers::Nobody => true,
+            AwaitedMembers::Root => is_there(root),
+            AwaitedMembers::All => all_are(),
         }
     }
 

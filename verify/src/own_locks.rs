@@ -17,10 +17,11 @@ pub(crate) fn check_exclusion<P: Protocol>(windows: u16, before: &State<P>, stat
             continue;
         }
         for (host, mode) in locks_held(&state.procs[usize::from(me)], window) {
-            let excludes = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
             let others = state.ranks().filter(|(rank, _)| *rank != me);
             let holder = others
-                .filter(|(_, proc)| locks_held(proc, window).any(|(of, other)| of == host && excludes(other)))
+                .filter(|(_, proc)| {
+                    locks_held(proc, window).any(|(of, other)| of == host && mode.excludes(other))
+                })
                 .map(|(rank, _)| rank)
                 .next();
             if let Some(holder) = holder {

@@ -31,9 +31,9 @@
 //! - requests and releases of locks with calls that open or close exposures, if one window has both: what its host does
 //!   depends on which comes first. So are calls that unlock it, if it is exposed to a group.
 //!
-//! In jobs with windows an action without conflicts is taken alone. Where there is none, sets are looked for in which all
-//! arrivals of a window are one node, with the next call of each rank on it: what happens to messages meanwhile need not be
-//! in them.
+//! In jobs with windows an action without conflicts is taken alone. Where there is none, sets are looked for. In them, all
+//! arrivals of a window are one node, which needs the next call of each rank on that window. Messages are in such a set only
+//! if a rank waits for them before that call.
 //!
 //! Under the weakest MPI a call on a window may return where the library waits. Such a step is never taken alone, as a wait
 //! that counts on buffers is not, so that every state in which only such steps are left is met. It can only stop being
@@ -168,8 +168,13 @@ pub(crate) fn actions_towards<P: Protocol>(
             for peer in 0..view.ranks() {
                 seeds.extend([view.receive_end(rank, peer), Node::SendEnd(rank, peer)]);
             }
-            seeds.extend((0..model.jobs()[state.job as usize].windows.len() as u16).map(Node::Window));
-            seeds.extend(facts.plan.all_contended().map(|((window, host), _)| Node::Locks(window, host)));
+            match model.is_portable() {
+                true => seeds
+                    .extend(facts.plan.all_contended().map(|((window, host), _)| Node::Locks(window, host))),
+                false => {
+                    seeds.extend((0..model.jobs()[state.job as usize].windows.len() as u16).map(Node::Window))
+                }
+            }
         }
     }
     let far = View { far: true, ..view };
@@ -321,8 +326,7 @@ impl<P: Protocol> View<'_, P> {
 
     /// Whether no set but that of all actions is known to do: the conflicts of promises that depend on events are not followed.
     fn needs_all(&self) -> bool {
-        let windows = &self.facts.windows;
-        windows.are_used && !self.model.is_portable() && windows.assertions.depend_on_events()
+        self.facts.windows.assertions.depend_on_events()
     }
 
     /// Looks for an action without conflicts, which is a persistent set alone. Steps that count on buffers are not

@@ -1,7 +1,7 @@
 //! The report on a scenario, for people and for scripts.
 
 use crate::chart::Chart;
-use crate::explain::wording::nth;
+use crate::explain::wording::place_of;
 use crate::explore::Stopped;
 use carrousel_scenario::Check;
 use serde::{Deserialize, Serialize};
@@ -141,11 +141,7 @@ pub struct ToldReport {
 impl ToldReport {
     /// `line 8`, or `line 8, 2nd time`; empty if it has none.
     pub fn place(&self) -> String {
-        match (self.line, self.time) {
-            (Some(line), Some(time)) => format!("line {line}, {} time", nth(time)),
-            (Some(line), None) => format!("line {line}"),
-            (None, _) => String::new(),
-        }
+        self.line.map_or_else(String::new, |line| place_of(line, self.time))
     }
 
     /// One step by itself.

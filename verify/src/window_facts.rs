@@ -76,15 +76,15 @@ pub(crate) struct WindowFacts {
 }
 
 impl WindowFacts {
-    /// The facts about a job. Without `collectives`, nobody waits for others in them.
-    pub(crate) fn new(job: &Job, portable: bool, refused: Vec<Refused>, collectives: bool) -> Self {
+    /// The facts about a job, whose steps are in this order.
+    pub(crate) fn new(job: &Job, portable: bool, refused: Vec<Refused>, steps: &HappensBefore<'_>) -> Self {
         if job.windows.is_empty() {
             return Self::default();
         }
         let ranks = job.ranks.len();
         let mut facts = Self {
             are_used: true,
-            assertions: AssertionFacts::new(job, &refused, collectives),
+            assertions: AssertionFacts::new(job, &refused, steps),
             refused,
             groups_differ: groups_differ(job),
             fences_differ: fences_differ(job),
@@ -99,9 +99,9 @@ impl WindowFacts {
         };
         // Under the weakest MPI nothing of the library runs.
         if !portable {
-            let order = (AccessOrder::new(job, &facts.refused), HappensBefore::new(job, true));
+            let epochs = AccessOrder::new(job, &facts.refused);
             for (target, made) in accesses(job) {
-                facts.compare(target, &made, &order);
+                facts.compare(target, &made, &epochs, steps);
             }
             facts.brief_locks = brief_locks(job, |rank, step| facts.may_race_ever(job, rank, step));
         }
@@ -137,7 +137,7 @@ impl WindowFacts {
     }
 
     /// Compares all accesses to the memory of one rank.
-    fn compare(&mut self, target: u16, made: &[Made], (epochs, steps): &(AccessOrder<'_>, HappensBefore)) {
+    fn compare(&mut self, target: u16, made: &[Made], epochs: &AccessOrder<'_>, steps: &HappensBefore<'_>) {
         let any = (made.len() > COMPARED_MAX).then(|| by_rank(made.iter().map(rival)));
         let extents: Vec<_> = made.iter().map(|made| epochs.extent(made)).collect();
         let behind: Vec<OnceCell<Option<Behind>>> = made.iter().map(|_| OnceCell::new()).collect();
@@ -238,12 +238,11 @@ impl WindowFacts {
         if self.brief_locks.contains(&(window, host)) {
             return false;
         }
-        let excludes = |other: Mode| mode == Mode::Exclusive || other == Mode::Exclusive;
         let last = if mode == Mode::Exclusive { &self.last_lock } else { &self.last_exclusive };
         let requests = |(channel, item): &(Channel, InFlight)| {
             channel.peer != origin
                 && channel.kind == ChannelKind::Lane(window)
-                && matches!(item, InFlight::OfEpoch { packet: Packet::LockRequest { mode, .. }, .. } if excludes(*mode))
+                && matches!(item, InFlight::OfEpoch { packet: Packet::LockRequest { mode: other, .. }, .. } if mode.excludes(*other))
         };
         state.network.iter_to(host).any(requests)
             || state.ranks().any(|(rank, proc)| {
@@ -255,7 +254,7 @@ impl WindowFacts {
                     let view = proc.rank.window(WindowIndex(u32::from(window)));
                     let mut epochs = view.into_iter().flat_map(|view| view.epochs());
                     epochs.any(|epoch| {
-                        epoch.name().kind.locks() && !epoch.is_active() && excludes(epoch.mode())
+                        epoch.name().kind.locks() && !epoch.is_active() && mode.excludes(epoch.mode())
                     })
                 };
                 rank != origin && (to_come() || is_deferred())

@@ -12,6 +12,13 @@ pub enum Mode {
     Shared,
 }
 
+impl Mode {
+    /// Whether a lock held so keeps another origin from holding it in `other` mode (MPI-4.1, 12.5.3).
+    pub const fn excludes(self, other: Self) -> bool {
+        matches!(self, Self::Exclusive) || matches!(other, Self::Exclusive)
+    }
+}
+
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

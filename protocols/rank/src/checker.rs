@@ -1,7 +1,6 @@
 //! What only the checker and tests ask of a rank: feature `checker`, which no program has that drives a rank for real.
 
-use crate::Context;
-use crate::{Rank, Send};
+use crate::{Context, Rank, Send};
 use carrousel_matching::{Handle, RankId};
 use carrousel_rendezvous::Protocol;
 

@@ -368,16 +368,11 @@ impl Diagnoser<'_> {
         }
     }
 
-    /// ` Its wait is at line 7 (`wait r`), later.`: where a rank waits for a request that it has not waited for yet.
+    /// `` It is waited for only later, at line 7 (`wait r`).``: of a request that a rank has not waited for yet.
     fn wait_to_come(&self, at: u16, request: Ordinal) -> String {
-        let Some((last, program)) = self.last_step(at).zip(self.names.program(at)) else {
-            return String::new();
-        };
-        let waits = |act: &Act| matches!(act, Act::Wait(requests) if requests.contains(&request));
-        match program.steps.iter().skip(last).position(|step| waits(&step.act)) {
-            // The use itself is behind a call of its own.
-            Some(0) => String::new(),
-            Some(after) => format!(" It is waited for only later, {}.", self.names.place(at, last + after)),
+        let Some(last) = self.last_step(at) else { return String::new() };
+        match self.names.wait_from(at, last, request) {
+            Some(wait) => format!(" It is waited for only later, {}.", self.names.place(at, wait)),
             None => " No statement waits for it.".to_owned(),
         }
     }

@@ -4,7 +4,7 @@ use super::diagnosis::{Diagnoser, Diagnosis};
 use super::evidence::Evidence;
 use super::execution::ExecutedStep;
 use crate::open_epochs::{EpochForm, OpenEpoch};
-use crate::program::{Act, Step, is_atomic};
+use crate::program::{Act, is_atomic};
 use crate::violation::BrokenAssertion;
 use carrousel_rank::RankId;
 use carrousel_rank::epoch::Call;
@@ -83,26 +83,26 @@ impl Diagnoser<'_> {
     }
 
     pub(super) fn groups_differ(&self, origin: u16, target: u16, window: u16) -> Diagnosis {
-        let to = |rank: u16| RankId(u32::from(rank));
-        let calls = |rank: u16, is_it: &dyn Fn(Call<'_>) -> bool| -> Vec<u16> {
-            let all = self.names.program(rank).into_iter().flat_map(|program| program.calls());
-            let meant = all.filter(|(_, call)| call.window == window && is_it(call.call()));
-            meant.map(|(pc, _)| pc).collect()
-        };
-        let starts = calls(origin, &|call| matches!(call, Call::Start(group) if group.contains(&to(target))));
-        let posts = calls(target, &|call| matches!(call, Call::Post(group) if group.contains(&to(origin))));
+        let (starts, posts) = self.names.pairs(origin, target, window);
         let first = |rank: u16, calls: &[u16], others: &[u16]| {
             let extra = calls.get(others.len()).or(calls.last());
             extra.map_or_else(String::new, |pc| format!(", {}", self.names.place(rank, usize::from(*pc))))
         };
-        let any_of = |rank: u16, is_it: &dyn Fn(Call<'_>) -> bool| {
-            let pc = *calls(rank, is_it).first()?;
-            Some(format!("; it has others, {}", self.names.place(rank, usize::from(pc))))
+        let others = |rank: u16, is_it: fn(&Call<'_>) -> bool| {
+            let other = self.names.calls(rank, Some(window)).find(|(_, call)| is_it(call));
+            let place = |(pc, _)| format!("; it has others, {}", self.names.place(rank, usize::from(pc)));
+            other.map_or_else(String::new, place)
         };
-        let other_posts =
-            || any_of(target, &|call| matches!(call, Call::Post(_))).filter(|_| posts.is_empty());
-        let other_starts =
-            || any_of(origin, &|call| matches!(call, Call::Start(_))).filter(|_| starts.is_empty());
+        let other_posts = if posts.is_empty() {
+            others(target, |call| matches!(call, Call::Post(_)))
+        } else {
+            String::new()
+        };
+        let other_starts = if starts.is_empty() {
+            others(origin, |call| matches!(call, Call::Start(_)))
+        } else {
+            String::new()
+        };
         let counts = match starts.len().cmp(&posts.len()) {
             Ordering::Greater => format!(
                 "rank {origin} starts {} to rank {target} in {}{}, and rank {target} posts {} for it{}",
@@ -110,7 +110,7 @@ impl Diagnoser<'_> {
                 self.names.window(window),
                 first(origin, &starts, &posts),
                 counted(posts.len(), "exposure", "s"),
-                other_posts().unwrap_or_default()
+                other_posts
             ),
             Ordering::Less => format!(
                 "rank {target} posts {} for rank {origin} in {}{}, and rank {origin} starts {} to it{}",
@@ -118,7 +118,7 @@ impl Diagnoser<'_> {
                 self.names.window(window),
                 first(target, &posts, &starts),
                 counted(starts.len(), "access", "es"),
-                other_starts().unwrap_or_default()
+                other_starts
             ),
             Ordering::Equal => format!(
                 "rank {origin} does not start as many accesses to rank {target} in {} as rank {target} exposes its memory \
@@ -143,12 +143,7 @@ impl Diagnoser<'_> {
     }
 
     pub(super) fn fences_differ(&self, at: u16, other: u16, window: u16) -> Diagnosis {
-        let fences = |rank: u16| -> Vec<u16> {
-            let all = self.names.program(rank).into_iter().flat_map(|program| program.calls());
-            let meant = all.filter(|(_, call)| call.window == window && matches!(call.call(), Call::Fence));
-            meant.map(|(pc, _)| pc).collect()
-        };
-        let (more, fewer) = (fences(at), fences(other));
+        let (more, fewer) = (self.names.fences(at, window), self.names.fences(other, window));
         let extra = more.get(fewer.len()).map(|pc| self.names.place(at, usize::from(*pc)));
         Diagnosis {
             summary: format!(
@@ -285,13 +280,8 @@ impl Diagnoser<'_> {
     /// Where a call ends that a step begins: there, or at the wait for its request; and that step.
     fn end_of_call(&self, rank: u16, pc: usize) -> (String, usize) {
         let (names, begun) = (self.names, self.names.place(rank, pc));
-        let request = match names.act(rank, pc) {
-            Some(Act::Start(request)) => *request,
-            _ => return (begun, pc),
-        };
-        let steps = names.program(rank).map_or(&[][..], |program| &program.steps);
-        let waits = |step: &Step| matches!(&step.act, Act::Wait(requests) if requests.contains(&request));
-        match steps.iter().skip(pc).position(waits).map(|after| pc + after) {
+        let Some(Act::Start(request)) = names.act(rank, pc) else { return (begun, pc) };
+        match names.wait_from(rank, pc, *request) {
             Some(wait) if names.line(rank, wait) == names.line(rank, pc) => (begun, pc),
             Some(wait) => (format!("{}, which ends the call {begun}", names.place(rank, wait)), wait),
             None => (format!("when a statement waits for the call {begun}, and none does"), usize::MAX),

@@ -12,7 +12,7 @@ use crate::open_epochs::EpochForm;
 use crate::program::{Act, Ordinal, Start};
 use crate::violation::{BrokenAssertion, Location, ViolationKind};
 use carrousel_rank::epoch::{Call, Packet};
-use carrousel_rank::{Communicator, RankId, TagSelector};
+use carrousel_rank::{Communicator, TagSelector};
 use std::collections::{BTreeSet, HashMap};
 
 /// Calls of a rank on a window that are told of a deadlock, at most: the last ones.
@@ -122,8 +122,9 @@ impl<'a> Evidence<'a> {
             }
             ViolationKind::FencesDiffer { at, other, window } => {
                 for rank in [at, other] {
-                    steps
-                        .extend(self.fences(rank, window).iter().filter_map(|pc| self.own.get(&(rank, *pc))));
+                    steps.extend(
+                        self.names.fences(rank, window).iter().filter_map(|pc| self.own.get(&(rank, *pc))),
+                    );
                 }
             }
             ViolationKind::Asserted { at, broken } => self.of_assertion(at, broken, &mut steps),
@@ -158,7 +159,7 @@ impl<'a> Evidence<'a> {
             ViolationKind::EpochLeftOpen { at, epoch } => self.own.get(&(at, epoch.opened_at)).copied(),
             ViolationKind::Unmatched { message, .. } => self.message(message).last().copied(),
             ViolationKind::GroupsDiffer { origin, target, window } => {
-                let (starts, posts) = self.pairs(origin, target, window);
+                let (starts, posts) = self.names.pairs(origin, target, window);
                 let (rank, more, fewer) = match starts.len() > posts.len() {
                     true => (origin, starts, posts),
                     false => (target, posts, starts),
@@ -167,7 +168,8 @@ impl<'a> Evidence<'a> {
                 extra.and_then(|pc| self.own.get(&(rank, *pc)).copied())
             }
             ViolationKind::FencesDiffer { at, other, window } => {
-                let extra = self.fences(at, window).get(self.fences(other, window).len()).copied();
+                let extra =
+                    self.names.fences(at, window).get(self.names.fences(other, window).len()).copied();
                 extra.and_then(|pc| self.own.get(&(at, pc)).copied())
             }
             ViolationKind::UnmatchedOfCollective { from, communicator, .. } => {
@@ -175,22 +177,6 @@ impl<'a> Evidence<'a> {
             }
             _ => self.execution.steps.len().checked_sub(1),
         }
-    }
-
-    /// The fences of a rank.
-    fn fences(&self, rank: u16, window: u16) -> Vec<u16> {
-        let calls = self.calls(rank, Some(window));
-        calls.filter(|(_, call)| matches!(call, Call::Fence)).map(|(pc, _)| pc).collect()
-    }
-
-    /// The calls of `start` of an origin that name a target, and those of `post` of the target that name the origin.
-    fn pairs(&self, origin: u16, target: u16, window: u16) -> (Vec<u16>, Vec<u16>) {
-        let names = |group: &[RankId], rank: u16| group.contains(&RankId(u32::from(rank)));
-        let starts = self.calls(origin, Some(window));
-        let starts = starts.filter(|(_, call)| matches!(call, Call::Start(group) if names(group, target)));
-        let posts = self.calls(target, Some(window));
-        let posts = posts.filter(|(_, call)| matches!(call, Call::Post(group) if names(group, origin)));
-        (starts.map(|(pc, _)| pc).collect(), posts.map(|(pc, _)| pc).collect())
     }
 
     /// The step that starts a request.
@@ -225,15 +211,8 @@ impl<'a> Evidence<'a> {
         let opens = |(pc, call): &(u16, Call<'_>)| {
             usize::from(*pc) < last && EpochForm::opened_by(*call).is_some_and(|form| forms.contains(&form))
         };
-        let (pc, _) = self.calls(rank, Some(it.window)).filter(opens).last()?;
+        let (pc, _) = self.names.calls(rank, Some(it.window)).filter(opens).last()?;
         self.own.get(&(rank, pc)).copied()
-    }
-
-    /// The calls of a program on the epochs of a window, or of all.
-    fn calls(&self, rank: u16, window: Option<u16>) -> impl Iterator<Item = (u16, Call<'_>)> {
-        let calls = self.names.program(rank).into_iter().flat_map(|program| program.calls());
-        let is_it = move |other: u16| window.is_none_or(|window| window == other);
-        calls.filter(move |(_, call)| is_it(call.window)).map(|(pc, call)| (pc, call.call()))
     }
 
     /// The steps of a rank's program with such acts.
@@ -245,8 +224,11 @@ impl<'a> Evidence<'a> {
 
     /// The last calls of a rank on the epochs of a window, or of all; of those of one line the last.
     fn of_calls(&self, rank: u16, window: Option<u16>, steps: &mut BTreeSet<usize>) {
-        let made: Vec<(u16, usize)> =
-            self.calls(rank, window).filter_map(|(pc, _)| Some((pc, *self.own.get(&(rank, pc))?))).collect();
+        let made: Vec<(u16, usize)> = self
+            .names
+            .calls(rank, window)
+            .filter_map(|(pc, _)| Some((pc, *self.own.get(&(rank, pc))?)))
+            .collect();
         let mut lines = BTreeSet::new();
         let line = |pc: u16| self.names.line(rank, usize::from(pc)).ok_or(pc);
         let last = made.iter().rev().filter(|(pc, _)| lines.insert(line(*pc)));
@@ -361,7 +343,8 @@ impl<'a> Evidence<'a> {
             _ => false,
         };
         let mut ends = Vec::new();
-        for (pc, call) in self.calls(rank, Some(it.window)).filter(|(pc, _)| usize::from(*pc) > called) {
+        for (pc, call) in self.names.calls(rank, Some(it.window)).filter(|(pc, _)| usize::from(*pc) > called)
+        {
             if closes(call) || flushes(call) {
                 ends.extend(self.own.get(&(rank, pc)));
             }
@@ -474,7 +457,7 @@ impl<'a> Evidence<'a> {
     /// The calls of a rank that request locks of a window, the last ones.
     fn locks(&self, rank: u16, window: u16) -> Vec<usize> {
         let is_lock = |(_, call): &(u16, Call<'_>)| matches!(call, Call::Lock { .. } | Call::LockAll);
-        let calls = self.calls(rank, Some(window)).filter(is_lock);
+        let calls = self.names.calls(rank, Some(window)).filter(is_lock);
         let made: Vec<usize> = calls.filter_map(|(pc, _)| self.own.get(&(rank, pc)).copied()).collect();
         made.into_iter().rev().take(CALLS_MAX).collect()
     }

@@ -42,7 +42,7 @@ impl Narrator<'_> {
                     kind: if returns { StepKind::Return } else { StepKind::Statement },
                     rank: Some(at),
                     line: self.names.line(rank, pc).filter(|_| self.names.has_lines()),
-                    time: self.names.time(rank, pc).filter(|_| self.names.has_lines()),
+                    time: self.names.time(rank, pc),
                     peer: self.peer(rank, pc).or(first_to),
                     packet: first_packet,
                     ..network

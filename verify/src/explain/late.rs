@@ -7,7 +7,7 @@ use super::names::Names;
 use super::wording::ranks;
 use crate::network::{ChannelKind, InFlight};
 use crate::open_epochs::EpochForm;
-use crate::program::{Act, Ordinal};
+use crate::program::Ordinal;
 use crate::state::State;
 use carrousel_rank::epoch::{AllEpochRules, Call, Inefficiency, TargetView, Window};
 use carrousel_rank::{Protocol, RankId, WindowIndex};
@@ -271,14 +271,9 @@ impl<P: Protocol> Called<'_, P> {
     }
 
     fn calls_with_steps(&self, rank: u16) -> impl Iterator<Item = (usize, Call<'_>)> {
-        let pc = self.state.procs.get(usize::from(rank)).map_or(0, |proc| usize::from(proc.pc));
-        let program = self.names.program(rank);
-        let steps = program.into_iter().flat_map(move |program| program.steps.iter().take(pc).enumerate());
-        steps.filter_map(move |(at, step)| {
-            let Act::Start(ordinal) = step.act else { return None };
-            let made = program?.synchronization(ordinal).filter(|made| made.window == self.window)?;
-            Some((at, made.call()))
-        })
+        let pc = self.state.procs.get(usize::from(rank)).map_or(0, |proc| proc.pc);
+        let made = self.names.calls(rank, Some(self.window)).take_while(move |(at, _)| *at < pc);
+        made.map(|(at, call)| (usize::from(at), call))
     }
 }
 

@@ -8,6 +8,7 @@
 //! by their number (`telling`). What is told is drawn (`draw`), the epochs of windows beside it (`epochs`,
 //! `epochs_of_calls`, `draw_epochs`).
 
+mod calls;
 mod diagnosis;
 mod diagnosis_of_windows;
 mod draw;

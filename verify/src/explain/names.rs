@@ -1,7 +1,8 @@
 //! Names of ranks, requests and statements in explanations: by the lines of the scenario, or short names without one.
 
-use super::wording::{nth, ranks};
+use super::wording::{place_of, ranks};
 use crate::admission::all_refused;
+use crate::happens_before::HappensBefore;
 use crate::hashed::Hashed;
 use crate::later::fault;
 use crate::network::Message;
@@ -27,10 +28,9 @@ const NUMBERED_MAX: u32 = 256;
 pub(super) struct Names<'a> {
     job: &'a Job,
     source: Option<&'a Scenario>,
-    /// By rank and ordinal: the step that starts the request, and its number among the starts of that statement, if
-    /// there are several.
-    starts: Vec<Vec<(usize, Option<u32>)>>,
-    /// By rank and step: which time its line does so, if it does so several times.
+    /// By rank and ordinal: the step that starts the request.
+    starts: Vec<Vec<usize>>,
+    /// By rank and step: which time its line takes such a step, if it takes several. Made when it is asked for.
     times: Vec<OnceCell<Vec<Option<u32>>>>,
     /// What ranks have started with values that only the execution has.
     begun: &'a HashMap<(u16, Ordinal), Start>,
@@ -55,7 +55,7 @@ impl<'a> Names<'a> {
         Self {
             job,
             source,
-            starts: job.ranks.iter().map(|program| rounds(program)).collect(),
+            starts: job.ranks.iter().map(|program| steps_of_starts(program)).collect(),
             times: job.ranks.iter().map(|_| OnceCell::new()).collect(),
             begun,
             faults,
@@ -92,7 +92,10 @@ impl<'a> Names<'a> {
     /// What the text of the job says of its windows, under the weakest MPI.
     pub(super) fn plan(&self) -> &WindowPlan {
         self.plan.get_or_init(|| match self.is_portable() {
-            true => WindowPlan::new(self.job, &all_refused(self.job), self.without),
+            true => {
+                let steps = HappensBefore::new(self.job, self.without);
+                WindowPlan::new(self.job, &all_refused(self.job), &steps, self.without)
+            }
             false => WindowPlan::default(),
         })
     }
@@ -149,7 +152,7 @@ impl<'a> Names<'a> {
 
     /// The step that starts a request.
     pub(super) fn step_of(&self, rank: u16, ordinal: Ordinal) -> Option<usize> {
-        Some(self.starts.get(usize::from(rank))?.get(usize::from(ordinal))?.0)
+        self.starts.get(usize::from(rank))?.get(usize::from(ordinal)).copied()
     }
 
     /// The line of a step.
@@ -158,9 +161,9 @@ impl<'a> Names<'a> {
         Some(step.line).filter(|line| *line > 0)
     }
 
-    /// Which time a step of a line is taken, from 1; `None` if that happens once.
+    /// Which time a step of a line is taken, from 1; `None` if that happens once, or the reader has no lines.
     pub(super) fn time(&self, rank: u16, pc: usize) -> Option<u32> {
-        let times = self.times.get(usize::from(rank))?;
+        let times = self.times.get(usize::from(rank)).filter(|_| self.has_lines())?;
         let of_program = || self.program(rank).map_or_else(Vec::new, times_of_steps);
         times.get_or_init(of_program).get(pc).copied().flatten()
     }
@@ -198,13 +201,11 @@ impl<'a> Names<'a> {
 
     /// A request in a word or two: `line 4`, `line 4, 2nd time`, or `s0` without a scenario.
     pub(super) fn tag(&self, rank: u16, ordinal: Ordinal) -> String {
-        let start = self.starts.get(usize::from(rank)).and_then(|starts| starts.get(usize::from(ordinal)));
-        let line = start.and_then(|(pc, _)| self.line(rank, *pc)).filter(|_| self.source.is_some());
-        match (line, start) {
-            (Some(line), Some((_, Some(time)))) => format!("line {line}, {} time", nth(*time)),
-            (Some(line), _) => format!("line {line}"),
-            _ => self.short(rank, ordinal),
-        }
+        let place = self.step_of(rank, ordinal).filter(|_| self.has_lines()).and_then(|pc| {
+            let line = self.line(rank, pc)?;
+            Some(place_of(line, self.time(rank, pc)))
+        });
+        place.unwrap_or_else(|| self.short(rank, ordinal))
     }
 
     /// `s0`, `r1`, `b2`.
@@ -428,37 +429,29 @@ pub(super) fn faults<P: Protocol>(job: &Job, state: Option<&State<P>>) -> HashMa
     (0..=u16::MAX).zip(job.ranks.iter().zip(procs)).filter_map(of).collect()
 }
 
-/// The step that starts each request of a program, and which time its line does so.
-fn rounds(program: &Program) -> Vec<(usize, Option<u32>)> {
-    let kind = |ordinal: Ordinal| {
-        let start = program.starts.get(usize::from(ordinal))?;
+/// The step that starts each request of a program.
+fn steps_of_starts(program: &Program) -> Vec<usize> {
+    let starts = |act: &Act| match act {
+        Act::Start(_) => true,
+        Act::Access(index) => {
+            program.accesses.get(usize::from(*index)).is_some_and(|access| access.request.is_some())
+        }
+        _ => false,
+    };
+    (0..).zip(&program.steps).filter(|(_, step)| starts(&step.act)).map(|(pc, _)| pc).collect()
+}
+
+/// By step: which time its line takes such a step, if it takes several.
+fn times_of_steps(program: &Program) -> Vec<Option<u32>> {
+    // A `sendrecv` starts a send and a receive at one line, whose values may be known only at run time.
+    let start = |request: Ordinal| {
+        let start = program.starts.get(usize::from(request))?;
         let sends = match *start {
             Start::Later(index) => program.later.get(usize::from(index)).is_some_and(|later| later.sends),
             _ => false,
         };
         Some((discriminant(start), sends))
     };
-    let mut times: HashMap<_, u32> = HashMap::new();
-    let mut starts = Vec::with_capacity(program.starts.len());
-    for (pc, step) in program.steps.iter().enumerate() {
-        let request = match step.act {
-            Act::Start(ordinal) => Some(ordinal),
-            Act::Access(index) => program.accesses.get(usize::from(index)).and_then(|access| access.request),
-            _ => None,
-        };
-        if let Some(ordinal) = request {
-            let key = (step.line, kind(ordinal));
-            let time = times.entry(key).or_default();
-            *time += 1;
-            starts.push((pc, key, *time));
-        }
-    }
-    starts.into_iter().map(|(pc, key, time)| (pc, (times.get(&key) > Some(&1)).then_some(time))).collect()
-}
-
-/// By step: which time its line takes such a step, if it takes several.
-fn times_of_steps(program: &Program) -> Vec<Option<u32>> {
-    let start = |request: Ordinal| program.starts.get(usize::from(request)).map(discriminant);
     let mut times: HashMap<_, u32> = HashMap::new();
     let mut steps = Vec::with_capacity(program.steps.len());
     for step in &program.steps {

@@ -235,7 +235,7 @@ fn sayings<'a>(waiting: &[&'a Waiting], too: &str) -> Vec<Saying<'a>> {
     sayings
 }
 
-/// A sentence about further ranks that wait. It tells some of them; it is empty if there are none.
+/// A sentence about further ranks that wait: some of them, and how many more there are. Empty without such ranks.
 fn others(because: &str, waiting: &[&Waiting], too: &str, room: usize) -> String {
     if waiting.is_empty() {
         return String::new();

@@ -5,8 +5,14 @@ use carrousel_scenario::units;
 /// The most ranks, or runs of ranks, that a list names.
 const PARTS_MAX: usize = 8;
 
+/// `line 8`, or `line 8, 2nd time`.
+pub(crate) fn place_of(line: u32, time: Option<u32>) -> String {
+    let time = time.map_or_else(String::new, |time| format!(", {} time", nth(time)));
+    format!("line {line}{time}")
+}
+
 /// `1st`, `2nd`, `13th`.
-pub(crate) fn nth(number: u32) -> String {
+fn nth(number: u32) -> String {
     let suffix = match (number % 10, number % 100) {
         (_, 11..=13) => "th",
         (1, _) => "st",

@@ -19,7 +19,7 @@ pub(super) struct Arrival {
 
 impl Arrival {
     fn excludes(&self, other: Mode) -> bool {
-        !self.leaves && (self.mode == Mode::Exclusive || other == Mode::Exclusive)
+        !self.leaves && self.mode.excludes(other)
     }
 }
 

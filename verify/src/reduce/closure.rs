@@ -126,14 +126,13 @@ impl<P: Protocol> View<'_, P> {
             }
             Node::Locks(window, host) => self.needs_of_locks((window, host), need),
             // Any arrival may be in conflict with any other and with any call, and may follow from any.
-            Node::Window(window) if !self.model.is_portable() => {
+            Node::Window(window) => {
                 for rank in 0..self.ranks() {
                     if self.is_before(rank, self.facts.rank(rank).last_on_window(window)) {
                         need(self.before_next(rank, Flow::Window(window)));
                     }
                 }
             }
-            Node::Window(_) => {}
             Node::Collective(at) => {
                 if self.will_test(at) {
                     need(Node::Step(at));
@@ -328,7 +327,7 @@ impl<P: Protocol> View<'_, P> {
                     let program = self.model.program(self.state.job, rank);
                     let is_weak = self.model.is_portable() && program.is_of_window(*request);
                     match is_weak {
-                        true => self.needs_of_wait(rank, *request, need),
+                        true => self.needs_in_window(|| self.missing_for(rank, *request), need),
                         false => need(self.end_of_request(rank, *request)),
                     }
                 }
@@ -344,7 +343,7 @@ impl<P: Protocol> View<'_, P> {
                 }
             }
             Act::AwaitGrants(opening) if self.model.is_portable() => {
-                self.needs_of_grants(rank, *opening, need)
+                self.needs_in_window(|| self.missing_lock(rank, *opening), need)
             }
             Act::AwaitGrants(opening) => need(self.end_of_request(rank, *opening)),
             _ => {}

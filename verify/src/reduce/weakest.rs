@@ -45,7 +45,7 @@ impl<P: Protocol> View<'_, P> {
             Act::Test(request) if program.is_of_window(*request) => {
                 self.ends_of(rank, *request, need);
                 if !self.model.is_over(self.state, rank, *request) {
-                    self.needs_of_wait(rank, *request, need);
+                    self.needs_in_window(|| self.missing_for(rank, *request), need);
                 }
             }
             Act::TouchWindow(_) => {
@@ -116,25 +116,16 @@ impl<P: Protocol> View<'_, P> {
         }
     }
 
-    /// Nodes of which one has to come before a request on a window ends, which has not ended.
-    pub(super) fn needs_of_wait(&self, rank: u16, request: Ordinal, need: &mut dyn FnMut(Node)) {
-        match self.plan().defers {
-            // It may wait for an earlier epoch of any rank that it needs.
-            true => (0..self.ranks()).for_each(|rank| need(Node::Step(rank))),
-            false => need(self.missing_for(rank, request)),
-        }
-    }
-
-    /// The same for a blocking lock of the own memory, which has not returned.
-    pub(super) fn needs_of_grants(&self, rank: u16, opening: Ordinal, need: &mut dyn FnMut(Node)) {
+    /// What a rank waits for in a window: `missing`, or, where epochs may hold back others, a step of any rank.
+    pub(super) fn needs_in_window(&self, missing: impl Fn() -> Node, need: &mut dyn FnMut(Node)) {
         match self.plan().defers {
             true => (0..self.ranks()).for_each(|rank| need(Node::Step(rank))),
-            false => need(self.missing_lock(rank, opening)),
+            false => need(missing()),
         }
     }
 
     /// A node without which a request on a window, which has not ended, never will.
-    fn missing_for(&self, rank: u16, request: Ordinal) -> Node {
+    pub(super) fn missing_for(&self, rank: u16, request: Ordinal) -> Node {
         let awaited = self.plan().awaited(self.state, rank, request, false);
         let plan = self.plan();
         let closed = plan.rank(rank).closed_by(request).map(|epoch| plan.epoch((rank, epoch)));
@@ -151,7 +142,7 @@ impl<P: Protocol> View<'_, P> {
     }
 
     /// A node without which a blocking lock of the own memory never returns.
-    fn missing_lock(&self, rank: u16, opening: Ordinal) -> Node {
+    pub(super) fn missing_lock(&self, rank: u16, opening: Ordinal) -> Node {
         let window =
             self.model.program(self.state.job, rank).synchronization(opening).map(|call| call.window);
         window.map_or(Node::Step(rank), |window| Node::Locks(window, rank))

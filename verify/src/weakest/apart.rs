@@ -2,7 +2,7 @@
 //! collectives keep them apart.
 
 use super::before::StepsBefore;
-use super::names::{AccessName, EpochId, excludes};
+use super::names::{AccessName, EpochId};
 use super::orders::Order;
 use super::plan::{EpochPlan, RequestPlan, WindowPlan};
 use crate::happens_before::Point;
@@ -71,7 +71,7 @@ impl WindowPlan {
             epoch.locks().then_some(epoch.mode)
         };
         let modes = lock(one).zip(lock(other));
-        self.locks_keep_apart() && one.0 != other.0 && modes.is_some_and(|(one, other)| excludes(one, other))
+        self.locks_keep_apart() && one.0 != other.0 && modes.is_some_and(|(one, other)| one.excludes(other))
     }
 
     /// Whether a rank, at a step that touches its own memory, holds a lock of it that excludes the one of an access.
@@ -82,7 +82,7 @@ impl WindowPlan {
         let holds = |epoch: &EpochPlan| {
             let is_held = epoch.own_lock.is_some_and(|got| got < step)
                 && epoch.closed.is_none_or(|closed| step < closed);
-            epoch.window == window && is_held && excludes(epoch.mode, access.mode)
+            epoch.window == window && is_held && epoch.mode.excludes(access.mode)
         };
         let keeps = self.locks_keep_apart() && self.keeps(Order::OwnLockIsHeld);
         keeps && name.0 != rank && access.locks() && self.rank(rank).epochs.iter().any(holds)
@@ -95,7 +95,7 @@ impl WindowPlan {
     }
 
     /// Whether of two epochs of locks one is over, in every execution, when the other is asked for.
-    pub(super) fn are_ordered(&self, steps: &StepsBefore, one: EpochId, other: EpochId) -> bool {
+    pub(super) fn are_ordered(&self, steps: &StepsBefore<'_>, one: EpochId, other: EpochId) -> bool {
         let is_before = |first: EpochId, then: EpochId| {
             let wait = self.epoch(first).close.and_then(|close| steps.wait_of(first.0, close));
             wait.is_some_and(|wait| steps.is_behind((first.0, wait), (then.0, self.epoch(then).opened)))
@@ -104,14 +104,14 @@ impl WindowPlan {
     }
 
     /// Whether an access is over, in every execution, when a step begins.
-    pub(super) fn is_over_at(&self, steps: &StepsBefore, name: AccessName, then: Point) -> bool {
+    pub(super) fn is_over_at(&self, steps: &StepsBefore<'_>, name: AccessName, then: Point) -> bool {
         self.is_over(steps, name, |end| steps.is_behind(end, then))
     }
 
     /// Whether an access is over, in every execution, when another one begins.
     pub(super) fn is_over_when_it_begins(
         &self,
-        steps: &StepsBefore,
+        steps: &StepsBefore<'_>,
         first: AccessName,
         then: AccessName,
     ) -> bool {
@@ -119,7 +119,7 @@ impl WindowPlan {
     }
 
     /// Whether there is a wait that ends an access, and that is as asked.
-    fn is_over(&self, steps: &StepsBefore, name: AccessName, is_it: impl Fn(Point) -> bool) -> bool {
+    fn is_over(&self, steps: &StepsBefore<'_>, name: AccessName, is_it: impl Fn(Point) -> bool) -> bool {
         self.access(name).ends.iter().any(|end| {
             let wait = steps.wait_of(end.rank, end.request);
             wait.is_some_and(|wait| is_it((end.rank, wait)))
@@ -127,7 +127,7 @@ impl WindowPlan {
     }
 
     /// Whether an access begins behind a step, in every execution: it is called there, or its target exposes its memory there.
-    pub(super) fn begins_behind(&self, steps: &StepsBefore, step: Point, name: AccessName) -> bool {
+    pub(super) fn begins_behind(&self, steps: &StepsBefore<'_>, step: Point, name: AccessName) -> bool {
         let access = self.access(name);
         steps.is_behind(step, (name.0, access.step))
             || self.exposed_at(name).is_some_and(|exposed| steps.is_behind(step, exposed))

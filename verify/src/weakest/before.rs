@@ -5,21 +5,21 @@ use crate::program::{Act, Job, Ordinal};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// Ranks of all that is kept of what is behind steps: it is asked for again.
+/// So many entries, one a rank, are kept of what is behind steps. Then all are dropped, and found anew when they are needed.
 const KEPT_MAX: usize = 1 << 24;
 
 /// What is known of the order of the steps of a job.
-pub(super) struct StepsBefore {
-    steps: HappensBefore,
+pub(super) struct StepsBefore<'a> {
+    steps: &'a HappensBefore<'a>,
     /// By rank and request: the step that waits for it.
     waits: Vec<BTreeMap<Ordinal, u16>>,
     /// What is behind the steps that have been asked for.
     behind: RefCell<BTreeMap<Point, Behind>>,
 }
 
-impl StepsBefore {
-    /// Of a job. Without `collectives`, nobody waits for others in them.
-    pub(super) fn new(job: &Job, collectives: bool) -> Self {
+impl<'a> StepsBefore<'a> {
+    /// Of a job, whose steps are in this order.
+    pub(super) fn new(job: &Job, steps: &'a HappensBefore<'a>) -> Self {
         let waits = job.ranks.iter().map(|program| {
             let steps = (0..).zip(&program.steps);
             let waits = steps.filter_map(|(step, it)| match &it.act {
@@ -28,8 +28,7 @@ impl StepsBefore {
             });
             waits.flatten().collect()
         });
-        let (steps, behind) = (HappensBefore::new(job, collectives), RefCell::default());
-        Self { steps, waits: waits.collect(), behind }
+        Self { steps, waits: waits.collect(), behind: RefCell::default() }
     }
 
     /// The step of a rank that waits for a request.

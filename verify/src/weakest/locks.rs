@@ -5,7 +5,7 @@
 //! is closed, at the latest before the close returns.
 
 use super::held::LockStep;
-use super::names::{EpochId, LockName, excludes};
+use super::names::{EpochId, LockName};
 use super::orders::Order;
 use super::plan::WindowPlan;
 use crate::state::State;
@@ -21,7 +21,7 @@ struct LockQueue {
 impl WindowPlan {
     /// Whether a lock of a host excludes another.
     fn excludes(&self, one: Mode, other: Mode) -> bool {
-        excludes(one, other) && self.keeps(Order::LocksExclude)
+        one.excludes(other) && self.keeps(Order::LocksExclude)
     }
 
     fn queue<P: Protocol>(&self, state: &State<P>, (window, host): (u16, u16)) -> LockQueue {

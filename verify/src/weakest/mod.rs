@@ -12,7 +12,7 @@
 //! **Every order that this model takes for granted is an [`Order`]**, with the section of MPI that promises it, in
 //! `orders.toml`; each can be switched off, and a scenario needs it.
 //!
-//! Begin reading at `plan`, which `walk` and `relations` make, then `moments` (what may have begun, returned, and must return), `races`, and `locks`.
+//! Begin reading at `plan`, which `walk` and `relations` make (`apart` and `before` have what keeps accesses apart), then `moments` (what may have begun, returned, and must return), `races`, and `locks`.
 
 mod accumulates;
 mod apart;

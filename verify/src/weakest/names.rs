@@ -14,8 +14,3 @@ pub(crate) struct LockName {
     pub(crate) epoch: EpochId,
     pub(crate) mode: Mode,
 }
-
-/// Whether two ranks cannot hold locks of these modes together.
-pub(super) fn excludes(one: Mode, other: Mode) -> bool {
-    one == Mode::Exclusive || other == Mode::Exclusive
-}

@@ -3,12 +3,13 @@
 
 use super::accumulates;
 use super::before::StepsBefore;
-use super::names::{AccessName, LockName, excludes};
+use super::names::{AccessName, LockName};
 use super::orders::Order;
 use super::plan::{AccessEnd, EpochPlan, RequestPlan, WindowPlan};
 use super::walk::walk;
 use crate::admission::Refused;
 use crate::brief_locks::brief_locks;
+use crate::happens_before::HappensBefore;
 use crate::open_epochs::EpochForm;
 use crate::program::{Access, Act, Job, is_atomic};
 use carrousel_rank::epoch::{Blocks, Mode};
@@ -19,7 +20,12 @@ const COMPARED_MAX: usize = 1024;
 
 impl WindowPlan {
     /// What the text of a job says, if it uses windows.
-    pub(crate) fn new(job: &Job, refused: &[Refused], without: Option<Order>) -> Self {
+    pub(crate) fn new(
+        job: &Job,
+        refused: &[Refused],
+        steps: &HappensBefore<'_>,
+        without: Option<Order>,
+    ) -> Self {
         if job.windows.is_empty() {
             return Self::default();
         }
@@ -28,7 +34,7 @@ impl WindowPlan {
         let mut plan = Self { ranks, without, ..Self::default() };
         plan.find_peers();
         plan.find_ends(job);
-        let steps = StepsBefore::new(job, plan.keeps(Order::CollectivesWait));
+        let steps = StepsBefore::new(job, steps);
         plan.find_locks(&steps);
         plan.find_conflicts(job, &steps);
         plan.find_brief_locks(job);
@@ -175,7 +181,7 @@ impl WindowPlan {
 
     /// Locks for which some rank may have to wait: two ranks ask for the lock of a host, one of them alone, and neither has surely
     /// given it back when the other asks.
-    fn find_locks(&mut self, steps: &StepsBefore) {
+    fn find_locks(&mut self, steps: &StepsBefore<'_>) {
         let ranks = self.ranks();
         let mut all: BTreeMap<(u16, u16), Vec<LockName>> = BTreeMap::new();
         let mut exposed: BTreeSet<(u16, u16)> =
@@ -197,7 +203,7 @@ impl WindowPlan {
         all.retain(|_, locks| {
             let contend = |(one, other): (&LockName, &LockName)| {
                 let differ = one.epoch.0 != other.epoch.0;
-                differ && excludes(one.mode, other.mode) && !self.are_ordered(steps, one.epoch, other.epoch)
+                differ && one.mode.excludes(other.mode) && !self.are_ordered(steps, one.epoch, other.epoch)
             };
             let is_alone = |lock: &LockName| lock.mode == Mode::Exclusive;
             let of_others = || locks.iter().any(|lock| lock.epoch.0 != locks[0].epoch.0);
@@ -227,7 +233,7 @@ impl WindowPlan {
         self.brief = brief.filter(|(window, host)| !self.is_mixed(*window, *host)).collect();
     }
 
-    fn find_conflicts(&mut self, job: &Job, steps: &StepsBefore) {
+    fn find_conflicts(&mut self, job: &Job, steps: &StepsBefore<'_>) {
         // By window and target.
         let mut accesses: BTreeMap<(u16, u16), Vec<(AccessName, Access)>> = BTreeMap::new();
         for (rank, program) in (0..).zip(&job.ranks) {
