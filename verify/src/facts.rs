@@ -82,6 +82,8 @@ pub(crate) struct RankFacts {
     pub(crate) last_send: LastStep,
     /// The last step that receives from each rank by name, or cancels such a receive.
     pub(crate) last_receive: LastStep,
+    /// The first step that is the last one with some peer, by name or not.
+    first_last: Option<u16>,
     /// The last step that receives from any source, or probes for a message from any source that a later statement
     /// asks about.
     pub(crate) last_from_any: Option<u16>,
@@ -253,7 +255,23 @@ impl RankFacts {
         }
         facts.ordered_from.named.sort_unstable();
         facts.ordered_from.named.dedup();
+        let peers: BTreeSet<u16> = [&facts.last_send, &facts.last_receive]
+            .iter()
+            .flat_map(|last| last.named.keys().copied())
+            .collect();
+        facts.first_last = peers.into_iter().map(|peer| facts.last_with(peer)).min().flatten();
         facts
+    }
+
+    /// The last step that sends to a rank, or receives from it by name.
+    fn last_with(&self, peer: u16) -> Option<u16> {
+        self.last_send.of(peer).max(self.last_receive.of(peer))
+    }
+
+    /// Whether a rank that is at step `pc` will send to a rank, or receive from it by name.
+    pub(crate) fn will_name(&self, pc: u16, peer: u16) -> bool {
+        self.first_last.is_some_and(|first| pc <= first)
+            || self.last_with(peer).is_some_and(|last| pc <= last)
     }
 
     /// The last step about a window.

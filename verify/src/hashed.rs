@@ -3,11 +3,11 @@
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A value with its hash, which never changes: states share it.
+/// A value with its hash. It never changes as long as states share it.
 #[derive(Debug)]
 pub struct Hashed<T>(Arc<WithHash<T>>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct WithHash<T> {
     hash: u64,
     value: T,
@@ -22,6 +22,15 @@ impl<T: Hash> Hashed<T> {
     /// The hash of the value, the same in every run.
     pub(crate) fn hash_of_value(&self) -> u64 {
         self.0.hash
+    }
+}
+
+impl<T: Clone + Hash> Hashed<T> {
+    /// Changes the value, or a copy of it if others share it.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut T)) {
+        let WithHash { hash, value } = Arc::make_mut(&mut self.0);
+        change(value);
+        *hash = hash_of(value);
     }
 }
 

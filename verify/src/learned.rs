@@ -24,6 +24,9 @@ use std::{array, mem};
 const STEPS: usize = 1 << 13;
 /// Ranks and items that are kept by a thread: a power of two.
 const VALUES: usize = 1 << 12;
+/// Values whose hashes are alike: a power of two. With one alone, two steps that are taken in turn would drive each other out
+/// for ever.
+const ALIKE: usize = 4;
 /// Threads that keep steps. Further ones carry all of theirs out.
 const THREADS: usize = 16;
 
@@ -33,8 +36,13 @@ pub(crate) enum StepInput {
     Step(Choice),
     Announce(Ordinal),
     Land(Item),
+    /// The same of a message's item, behind which nothing passes between the two ranks any more but what this step sends: if
+    /// that is nothing, and nothing waits at this rank, what it knows of their flows is forgotten.
+    LandLast(Item),
     /// What the receiver of a flow, in the communicator of a context, has processed is forgotten.
     Forget(u16, Context, u32),
+    /// The flows from and to a peer, in the communicator of a context, are forgotten.
+    ForgetFlow(u16, Context),
 }
 
 impl StepInput {
@@ -72,7 +80,7 @@ pub(crate) struct StepEnd<P: Protocol> {
     pub(crate) met: SmallVec<[CoverPoint; 1]>,
 }
 
-/// Values by hash. Of several whose hashes are alike the newest is kept.
+/// Values by hash. Of those whose hashes are alike, the [`ALIKE`] that came last are kept.
 struct Kept<T> {
     /// As many as a power of two.
     slots: Vec<Option<(u64, T)>>,
@@ -86,16 +94,17 @@ impl<T> Kept<T> {
         Self { slots: Vec::new(), used: 0 }
     }
 
-    fn slot(&self, hash: u64) -> usize {
-        hash as usize & (self.slots.len() - 1)
+    /// The first of the slots for values with such a hash.
+    fn first(&self, hash: u64) -> usize {
+        hash as usize & (self.slots.len() - ALIKE)
     }
 
     fn get(&self, hash: u64) -> Option<&T> {
         if self.slots.is_empty() {
             return None;
         }
-        let (known, value) = self.slots[self.slot(hash)].as_ref()?;
-        (*known == hash).then_some(value)
+        let alike = self.slots[self.first(hash)..].iter().take(ALIKE).flatten();
+        alike.into_iter().find_map(|(known, value)| (*known == hash).then_some(value))
     }
 
     /// Keeps a value in one of at most `most` slots.
@@ -110,9 +119,17 @@ impl<T> Kept<T> {
     }
 
     fn put(&mut self, hash: u64, value: T) {
-        let slot = self.slot(hash);
-        self.used += usize::from(self.slots[slot].is_none());
-        self.slots[slot] = Some((hash, value));
+        let first = self.first(hash);
+        let alike = &mut self.slots[first..first + ALIKE];
+        let is_of = |slot: &Option<(u64, T)>| slot.as_ref().is_some_and(|(known, _)| *known == hash);
+        let at = alike.iter().position(is_of).or_else(|| alike.iter().position(Option::is_none));
+        let at = at.unwrap_or_else(|| {
+            // The oldest one goes.
+            alike.rotate_left(1);
+            ALIKE - 1
+        });
+        self.used += usize::from(alike[at].is_none());
+        alike[at] = Some((hash, value));
     }
 }
 

@@ -78,13 +78,17 @@ impl<P: Protocol> Model<P> {
         }
     }
 
-    /// Whether it matters which accesses are under way together: not for a search that has found two that race, or that looks
-    /// for something else.
-    pub(crate) fn seeks_races(&self) -> bool {
+    /// Whether it matters if a check holds: not for a search that knows that it does not, or that looks for something else.
+    pub(crate) fn seeks(&self, check: Check) -> bool {
         match self.focus {
-            Some(goal) => goal.check.is_none_or(|check| check == Check::RmaRace),
-            None => !self.shared.settled.is_settled(property_of(Check::RmaRace)),
+            Some(goal) => goal.check.is_none_or(|sought| sought == check),
+            None => !self.shared.settled.is_settled(property_of(check)),
         }
+    }
+
+    /// Whether it matters which accesses are under way together.
+    pub(crate) fn seeks_races(&self) -> bool {
+        self.seeks(Check::RmaRace)
     }
 
     /// Whether orders that make no difference are left out.
@@ -138,7 +142,8 @@ impl<P: Protocol> Model<P> {
     }
 
     /// The steps that this search has carried out before, if what comes of a step depends on its rank and input only, and on
-    /// what a step asks of transfers and buffers.
+    /// what a step asks of transfers and buffers. Not when a path is walked again: what was known late in the search, so that
+    /// a step does not tell it, may be what the path is to show.
     pub(crate) fn learned(&self, begin: &StepBegin<P>) -> Option<&Learned<P>> {
         let StepBegin { job, me, proc, input } = begin;
         let touches = || {
@@ -147,7 +152,8 @@ impl<P: Protocol> Model<P> {
         };
         let is_local =
             self.facts(*job).steps_are_local && !(matches!(input, StepInput::Step(_)) && touches());
-        self.learned.as_ref().filter(|_| is_local)
+        let is_over = || self.shared.is_over.load(Ordering::Relaxed);
+        self.learned.as_ref().filter(|_| is_local && !is_over())
     }
 
     pub(crate) fn is_finished(&self, state: &State<P>, rank: u16) -> bool {

@@ -176,45 +176,79 @@ pub struct Reading {
 pub type Item = Hashed<(Channel, InFlight)>;
 
 /// The items in flight: sorted by channel, and within a channel in the order in which they were sent.
+///
+/// They are in parts that states share, each for some ranks at which items come out: a step changes as many parts as it has
+/// peers at most, and a state of very many ranks has very many items.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Network {
-    items: Vec<Item>,
+    /// Of [`PART`] ranks each; the last one, and any other that is there, has items.
+    parts: SmallVec<[Option<Hashed<Part>>; 1]>,
+}
+
+/// Ranks of a part.
+const PART: usize = 8;
+
+/// Items to some ranks.
+type Part = Vec<Item>;
+
+fn part_of(rank: u16) -> usize {
+    usize::from(rank) / PART
 }
 
 impl Network {
     /// All items.
     pub fn iter(&self) -> impl Iterator<Item = &(Channel, InFlight)> {
-        self.items.iter().map(|item| &**item)
+        self.parts().flatten().map(|item| &**item)
+    }
+
+    /// The items of each part.
+    fn parts(&self) -> impl Iterator<Item = &[Item]> {
+        self.parts.iter().flatten().map(|part| part.as_slice())
+    }
+
+    /// The items of the part that a rank is in.
+    fn part(&self, rank: u16) -> &[Item] {
+        self.parts.get(part_of(rank)).and_then(Option::as_ref).map_or(&[], |part| part.as_slice())
+    }
+
+    /// Replaces the items of the part that a rank is in.
+    fn set_part(&mut self, rank: u16, items: Part) {
+        let at = part_of(rank);
+        if self.parts.len() <= at {
+            self.parts.resize(at + 1, None);
+        }
+        self.parts[at] = (!items.is_empty()).then(|| Hashed::new(items));
+        let last = self.parts.iter().rposition(Option::is_some);
+        self.parts.truncate(last.map_or(0, |last| last + 1));
     }
 
     /// The number of items.
     pub fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Makes room for so many more, and not for any others: there are as many networks as states.
-    pub(crate) fn make_room(&mut self, items: usize) {
-        self.items.reserve_exact(items);
+        self.parts().map(<[Item]>::len).sum()
     }
 
     /// Whether no item is in flight.
     pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
+        self.parts.is_empty()
     }
 
     /// The items of each channel that is not empty, the oldest first.
     pub fn channels(&self) -> impl Iterator<Item = &[Item]> {
-        self.items.chunk_by(|a, b| a.0 == b.0)
+        self.parts().flat_map(|part| part.chunk_by(|a, b| a.0 == b.0))
     }
 
     /// Whether a channel has an item.
     pub fn has(&self, channel: Channel) -> bool {
-        self.items.binary_search_by(|item| item.0.cmp(&channel)).is_ok()
+        self.part(channel.at).binary_search_by(|item| item.0.cmp(&channel)).is_ok()
     }
 
     /// Drops all items of some channels.
     pub fn lose(&mut self, is_lost: impl Fn(&Channel) -> bool) {
-        self.items.retain(|item| !is_lost(&item.0));
+        let kept: Vec<Item> = self.parts().flatten().filter(|item| !is_lost(&item.0)).cloned().collect();
+        self.parts.clear();
+        for part in kept.chunk_by(|a, b| part_of(a.0.at) == part_of(b.0.at)) {
+            self.set_part(part[0].0.at, part.to_vec());
+        }
     }
 
     /// Whether a peer is reading the data of a rank's send, and has not got it yet.
@@ -247,17 +281,23 @@ impl Network {
     /// The same, as the item that states share.
     pub(crate) fn take(&mut self, channel: Channel, place: usize) -> Option<Item> {
         let at = self.position(channel, place)?;
-        Some(self.items.remove(at))
+        let part = self.part(channel.at);
+        let (before, after) = (&part[..at], &part[at + 1..]);
+        let (taken, left) = (part[at].clone(), [before, after].concat());
+        self.set_part(channel.at, left);
+        Some(taken)
     }
 
     /// The item of a channel that has `place` older ones before it.
     fn item(&self, channel: Channel, place: usize) -> Option<&Item> {
-        Some(&self.items[self.position(channel, place)?])
+        Some(&self.part(channel.at)[self.position(channel, place)?])
     }
 
+    /// Where that item is in its part.
     fn position(&self, channel: Channel, place: usize) -> Option<usize> {
-        let at = self.items.partition_point(|other| other.0 < channel) + place;
-        (self.items.get(at)?.0 == channel).then_some(at)
+        let part = self.part(channel.at);
+        let at = part.partition_point(|other| other.0 < channel) + place;
+        (part.get(at)?.0 == channel).then_some(at)
     }
 
     /// Takes the oldest item out of a channel if `is_it`. Data without a notice is taken out before, because no rank
@@ -288,7 +328,7 @@ impl Network {
 
     /// The oldest thing on each channel that is not empty.
     pub fn heads(&self) -> impl Iterator<Item = &(Channel, InFlight)> {
-        heads(&self.items)
+        self.parts().flat_map(heads)
     }
 
     /// The oldest item of each channel to a rank that is not empty.
@@ -302,9 +342,10 @@ impl Network {
     }
 
     fn all_to(&self, rank: u16) -> &[Item] {
-        let begin = self.items.partition_point(|item| item.0.at < rank);
-        let end = self.items.partition_point(|item| item.0.at <= rank);
-        &self.items[begin..end]
+        let part = self.part(rank);
+        let begin = part.partition_point(|item| item.0.at < rank);
+        let end = part.partition_point(|item| item.0.at <= rank);
+        &part[begin..end]
     }
 }
 
@@ -377,8 +418,10 @@ pub trait Launch {
 
 impl Launch for Network {
     fn launch_item(&mut self, item: Item) {
-        let at = self.items.partition_point(|other| other.0 <= item.0);
-        self.items.insert(at, item);
+        let part = self.part(item.0.at);
+        let (before, after) = part.split_at(part.partition_point(|other| other.0 <= item.0));
+        let items = [before, std::slice::from_ref(&item), after].concat();
+        self.set_part(item.0.at, items);
     }
 }
 

@@ -76,7 +76,7 @@ const FEW_ACTIONS: usize = 2;
 
 /// After so many seeds a small set is small enough: to look for one of a single action, in a state of many ranks, takes longer
 /// than the states that it might save.
-const SEEDS: usize = 8;
+const SEEDS: usize = 4;
 
 /// Appends a persistent set of the actions that are possible in `state`: in the worst case all of them.
 pub(crate) fn enough_actions<P: Protocol>(model: &Model<P>, state: &State<P>, actions: &mut Vec<Action>) {
@@ -215,14 +215,30 @@ impl<P: Protocol> View<'_, P> {
     /// has as many as it has stages, and those of several flows multiply.
     fn seeds(&self) -> impl Iterator<Item = Node> {
         let heads = self.state.network.heads().map(|(channel, _)| self.end_of(*channel));
-        let steps = self
-            .possible_steps()
-            .filter(|rank| !self.is_refused(*rank) && !self.model.need_not_return(self.state, *rank));
+        let steps = || {
+            let may_go_on =
+                |rank: &u16| !self.is_refused(*rank) && !self.model.need_not_return(self.state, *rank);
+            self.possible_steps().filter(may_go_on)
+        };
+        // A send to a rank that waits is most likely what it waits for, and nothing more is in its set. On many ranks, most others
+        // have large sets.
+        let [awaited, others] =
+            [true, false].map(|is| steps().filter(move |rank| self.sends_to_waiting(*rank) == is));
+        let steps = awaited.chain(others);
         let locks = std::iter::once_with(|| {
             let [locks, _] = self.lock_seeds();
             locks
         });
         heads.chain(steps.map(Node::Step)).chain(locks.flatten())
+    }
+
+    /// Whether the next step of a rank begins a send to one that waits.
+    fn sends_to_waiting(&self, rank: u16) -> bool {
+        let Some(Act::Start(ordinal)) = self.model.next_act(self.state, rank) else { return false };
+        match self.model.program(self.state.job, rank).starts[usize::from(*ordinal)] {
+            Start::Send { to, .. } => self.state.procs[to as usize].outlook == Outlook::Waits,
+            _ => false,
+        }
     }
 
     /// The seeds; in a state without any, the steps that may happen there nevertheless.

@@ -25,12 +25,12 @@
 //! shortest one by then says so.
 
 use crate::action::Action;
+use crate::after::after;
 use crate::explore::{Limits, Path, SearchOutcome, search};
 use crate::model::{Model, Settings};
 use crate::program::Job;
 use crate::search::{SearchGoal, ViolationSite};
 use crate::state::State;
-use crate::step;
 use crate::violation::Violation;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
@@ -269,7 +269,7 @@ fn replay<P: Protocol>(
         if !possible.contains(&action) {
             return None;
         }
-        let next = step::after(model, &state, action);
+        let next = after(model, &state, action);
         path.push((state, Some(action)));
         state = next;
         if state.violations.iter().any(|violation| violation.check == check) {

@@ -3,6 +3,7 @@
 use crate::hashed::Hashed;
 use crate::network::{InFlight, Message, Network};
 use crate::open_epochs::{OpenAccess, OpenEpoch};
+use crate::parts::Parts;
 use crate::program::{Ordinal, Start};
 use crate::violation::Violation;
 use crate::weakest::Weakest;
@@ -16,7 +17,7 @@ pub struct State<P: Protocol> {
     /// Which of the model's jobs this is a state of.
     pub job: u32,
     /// The ranks.
-    pub procs: Vec<Hashed<Proc<P>>>,
+    pub procs: Parts<Hashed<Proc<P>>>,
     /// What is in flight.
     pub network: Network,
     /// Requests whose values are known only at run time, as they were started: by rank and ordinal.
@@ -119,6 +120,6 @@ impl<P: Protocol> State<P> {
 
     /// The ranks with their numbers; at most as many as there are numbers.
     pub fn ranks(&self) -> impl Iterator<Item = (u16, &Hashed<Proc<P>>)> {
-        (0..=u16::MAX).zip(&self.procs)
+        (0..=u16::MAX).zip(self.procs.iter())
     }
 }

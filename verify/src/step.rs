@@ -4,22 +4,22 @@
 //! with a message is compared with the oracle: `waiting` and `arrived` of [`Proc`] are the two queues of MPI's
 //! matching in its plainest form.
 
-use crate::action::{Action, Choice};
+use crate::action::Choice;
 use crate::context::StepContext;
 use crate::hashed::{Hashed, hash_of};
 use crate::later::sought;
 use crate::learned::{StepBegin, StepEnd, StepInput};
 use crate::model::Model;
 use crate::network::{Channel, ChannelKind, Data, InFlight, Launch, Message, Reading};
-use crate::oracle::{Expectation, check_end};
+use crate::oracle::Expectation;
 use crate::outputs::Outputs;
-use crate::own_locks::{check_exclusion, check_not_locked};
+use crate::own_locks::check_exclusion;
 use crate::program::{Act, Ordinal, Program, Start};
 use crate::search::CoverPoint;
+use crate::spent::forget_behind_last;
 use crate::state::{Open, Proc, State};
 use crate::violation::{Violation, ViolationKind};
-use crate::weakest;
-use crate::windows::{check_assertions, exposes_next, racing_with};
+use crate::windows::racing_with;
 use carrousel_rank::epoch;
 use carrousel_rank::{
     Arrived, Call, Communicator, Context, Event, Explore, Handle, Packet, Pattern, Protocol, RankId, Read,
@@ -28,85 +28,42 @@ use carrousel_rank::{
 use carrousel_scenario::Check;
 use smallvec::SmallVec;
 
-/// The state after `action`.
-pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Action) -> State<P> {
-    let mut next = State {
-        job: state.job,
-        procs: state.procs.clone(),
-        network: state.network.clone(),
-        begun: state.begun.clone(),
-        weakest: state.weakest.clone(),
-        violations: SmallVec::new(),
-    };
-    let me = action.rank();
-    if let Action::Lock(step) = action {
-        next.weakest.take(step);
-    } else if let Some(input) = StepInput::take(action, &mut next.network) {
-        let proc = state.procs[usize::from(me)].clone();
-        take(model, StepBegin { job: state.job, me, proc, input }, state, &mut next);
-        forget_seen(model, state, action, &mut next);
-    }
-    if let Action::Step { .. } = action {
-        if let Some(window) = exposes_next(model, state, me) {
-            check_not_locked(window, &mut next, me);
-        }
-        check_assertions(model, state, &mut next, me);
-    }
-    weakest::calls::check(model, state, action, &mut next);
-    next.forget_what_is_over();
-    check_end(model, &mut next);
-    next
-}
-
 /// Takes a step of a rank. What lands in it is in the network no more.
-fn take<P: Protocol>(model: &Model<P>, begin: StepBegin<P>, state: &State<P>, next: &mut State<P>) {
+pub(crate) fn take<P: Protocol>(
+    model: &Model<P>,
+    begin: StepBegin<P>,
+    state: &State<P>,
+    next: &mut State<P>,
+) {
     let me = begin.me;
-    let end = match model.learned(&begin) {
+    let carry_out_only = |next: &mut State<P>| {
+        let end = carry_out(model, &begin, next);
+        come_to(model, next, me, &end);
+    };
+    match model.learned(&begin) {
         Some(learned) => learned.with(|learned| {
-            let Some(learned) = learned else { return carry_out(model, &begin, next) };
+            let Some(learned) = learned else { return carry_out_only(next) };
             let hash = hash_of(&begin);
             if let Some(end) = learned.get(hash, &begin).filter(|end| ends_so(model, next, me, end)) {
-                return end.clone();
+                return come_to(model, next, me, end);
             }
             let mut end = carry_out(model, &begin, next);
             learned.share(&mut end);
+            come_to(model, next, me, &end);
             if next.violations.is_empty() {
-                learned.insert(hash, begin, end.clone());
+                learned.insert(hash, begin.clone(), end);
             }
-            end
         }),
-        None => carry_out(model, &begin, next),
-    };
-    end.met.iter().for_each(|what| model.reach(*what));
-    next.procs[usize::from(me)] = end.proc;
-    next.network.make_room(end.leaving.len());
-    end.leaving.into_iter().for_each(|item| next.network.launch_item(item));
+        None => carry_out_only(next),
+    }
     check_exclusion(model.jobs()[state.job as usize].windows.len() as u16, state, next, me);
 }
 
-/// A packet of a flow has come out, and none is on its way back: each announcement from now on tells the sender that its
-/// messages have been processed that have been. Whether one did before makes no difference any more, so that states are one that
-/// differ in nothing else.
-fn forget_seen<P: Protocol>(model: &Model<P>, state: &State<P>, action: Action, next: &mut State<P>) {
-    let Action::Land(Channel { at, peer, context, kind }) = action else { return };
-    let (sender, receiver) = match kind {
-        ChannelKind::Forward => (peer, at),
-        ChannelKind::Back => (at, peer),
-        _ => return,
-    };
-    let back = Channel { at: sender, peer: receiver, context, kind: ChannelKind::Back };
-    let is_ordered = !context.is_collective() && model.facts(state.job).is_ordered(sender, receiver);
-    if !model.is_reducing() || !P::rtr_tells_seen() || !is_ordered || next.network.has(back) {
-        return;
-    }
-    let [of_sender, of_receiver] = [sender, receiver].map(|rank| RankId(u32::from(rank)));
-    let proc = &next.procs[usize::from(sender)];
-    if proc.rank.has_unseen(of_receiver, context) {
-        let processed = next.procs[usize::from(receiver)].rank.processed(of_sender, context);
-        let input = StepInput::Forget(receiver, context, processed);
-        let begin = StepBegin { job: state.job, me: sender, proc: proc.clone(), input };
-        take(model, begin, state, next);
-    }
+/// What has come of a step of a rank.
+fn come_to<P: Protocol>(model: &Model<P>, next: &mut State<P>, me: u16, end: &StepEnd<P>) {
+    end.met.iter().for_each(|what| model.reach(*what));
+    next.procs.set(usize::from(me), end.proc.clone());
+    end.leaving.iter().for_each(|item| next.network.launch_item(item.clone()));
 }
 
 /// Whether a step comes to this end in a state, too: no transfer that begins races, and no peer reads the buffer of a send that
@@ -129,9 +86,16 @@ fn carry_out<P: Protocol>(model: &Model<P>, begin: &StepBegin<P>, next: &mut Sta
         StepInput::Step(choice) => context.step(&mut proc, *choice),
         StepInput::Announce(receive) => context.announce(&mut proc, *receive),
         StepInput::Land(item) => context.land(&mut proc, item.0, item.1),
+        StepInput::LandLast(item) => {
+            context.land(&mut proc, item.0, item.1);
+            if context.leaving.is_empty() {
+                forget_behind_last(model, context.state, (*me, item.0.peer), &mut proc);
+            }
+        }
         StepInput::Forget(to, of, processed) => {
             proc.rank.forget_seen(RankId(u32::from(*to)), *of, *processed);
         }
+        StepInput::ForgetFlow(peer, of) => proc.rank.forget_flow(RankId(u32::from(*peer)), *of),
     }
     let StepContext { leaving, ended, met, .. } = context;
     if model.is_reducing() {

@@ -35,6 +35,12 @@ pub trait Explore {
     /// so before it matters, with each announcement that it sends from now on.
     fn forget_seen(&mut self, to: RankId, context: Context, processed: u32);
 
+    /// The flows that have begun: each peer and context.
+    fn flows(&self) -> impl Iterator<Item = (RankId, Context)>;
+
+    /// Forgets all of a flow from and to a peer. Changes nothing if no message goes through it any more.
+    fn forget_flow(&mut self, peer: RankId, context: Context);
+
     /// Forgets whose message a receive has got that is complete. Changes nothing if nobody will ask.
     fn forget_message(&mut self, receive: Handle);
 
@@ -74,6 +80,14 @@ impl<P: Protocol> Explore for Rank<P> {
 
     fn forget_seen(&mut self, to: RankId, context: Context, processed: u32) {
         self.messages.forget_seen(to, context, processed);
+    }
+
+    fn flows(&self) -> impl Iterator<Item = (RankId, Context)> {
+        self.messages.flows()
+    }
+
+    fn forget_flow(&mut self, peer: RankId, context: Context) {
+        self.messages.forget_flow(peer, context);
     }
 
     fn forget_message(&mut self, receive: Handle) {

@@ -422,7 +422,7 @@ impl<'a> Names<'a> {
 
 /// Of the ranks that cannot go on in a state because a value leaves its range: at which step, and why.
 pub(super) fn faults<P: Protocol>(job: &Job, state: Option<&State<P>>) -> HashMap<u16, (usize, String)> {
-    let procs = state.map_or(&[][..], |state| &state.procs);
+    let procs = state.into_iter().flat_map(|state| state.procs.iter());
     let of = |(rank, (program, proc)): (u16, (&Arc<Program>, &Hashed<Proc<P>>))| {
         Some((rank, (usize::from(proc.pc), fault(program, proc)?.to_string())))
     };

@@ -2,10 +2,10 @@
 
 use super::Model;
 use crate::action::Action;
+use crate::after::after;
 use crate::initial;
 use crate::reduce;
 use crate::state::State;
-use crate::step;
 use crate::violation::Violation;
 use carrousel_rank::Protocol;
 use carrousel_scenario::Check;
@@ -89,7 +89,7 @@ impl<P: Protocol> stateright::Model for Model<P> {
 
     fn next_state(&self, state: &Self::State, action: Self::Action) -> Option<Self::State> {
         // A state of very many ranks may have more successors than fit into memory.
-        (!self.shared.stop.load(Ordering::Relaxed)).then(|| step::after(self, state, action))
+        (!self.shared.stop.load(Ordering::Relaxed)).then(|| after(self, state, action))
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

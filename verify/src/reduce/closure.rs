@@ -47,6 +47,9 @@ impl<P: Protocol> View<'_, P> {
     fn least_actions(&self, node: Node) -> usize {
         match node {
             Node::Step(rank) => usize::from(self.model.can_step(self.state, rank)),
+            // All arrivals that it stands for, or none.
+            Node::ReceiveEnds(at) if self.is_wild(at) => self.arrivals_of(node).count(),
+            Node::ReceiveEnds(_) => 0,
             node => self.arrivals_of(node).filter(|channel| self.end_of(*channel) == node).count(),
         }
     }
@@ -58,7 +61,8 @@ impl<P: Protocol> View<'_, P> {
         let heads = heads.chain(of_window.into_iter().flatten());
         let free = heads.filter(|(channel, item)| self.state.network.is_free(*channel, item));
         let channels = free.map(|(channel, _)| *channel);
-        channels.filter(move |channel| self.end_of(*channel) == node || self.joint_end(*channel) == node)
+        // Whether a rank is wild takes longer to say.
+        channels.filter(move |channel| self.joint_end(*channel) == node || self.end_of(*channel) == node)
     }
 
     /// The end of an arrival, where a rank whose last receive from any source has its message is named jointly by that.

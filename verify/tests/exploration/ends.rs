@@ -40,8 +40,8 @@ fn ends<P: Protocol>(job: &Job, reduce: bool) -> Option<HashSet<State<P>>> {
             );
             // The violations of a state depend on the last step before it.
             let mut end = State { violations: Default::default(), ..state };
-            for (rank, proc) in end.procs.iter_mut().enumerate() {
-                let mut forgetful = Proc::clone(proc);
+            for rank in 0..end.procs.len() {
+                let mut forgetful = Proc::clone(&end.procs[rank]);
                 model.forget_arrival_order(0, rank as u16, &mut forgetful);
                 // The message of a receive is forgotten, too, if no statement asks for it.
                 let program = &job.ranks[rank];
@@ -52,8 +52,9 @@ fn ends<P: Protocol>(job: &Job, reduce: bool) -> Option<HashSet<State<P>>> {
                 });
                 let received: Vec<_> = received.filter_map(|open| open.handle).collect();
                 received.into_iter().for_each(|handle| forgetful.rank.forget_message(handle));
-                *proc = Hashed::new(forgetful);
+                end.procs.set(rank, Hashed::new(forgetful));
             }
+            model.forget_spent_flows(&mut end);
             forget_seen(job, &mut end);
             ends.insert(end);
         } else {
@@ -75,7 +76,7 @@ fn forget_seen<P: Protocol>(job: &Job, end: &mut State<P>) {
                 let processed = end.procs[to].rank.processed(sender, context);
                 let mut forgetful = Proc::clone(&end.procs[from]);
                 forgetful.rank.forget_seen(receiver, context, processed);
-                end.procs[from] = Hashed::new(forgetful);
+                end.procs.set(from, Hashed::new(forgetful));
             }
         }
     }

@@ -151,6 +151,23 @@ impl<P: Protocol> Flows<P> {
         }
     }
 
+    /// The peer and the context of each.
+    #[cfg(feature = "checker")]
+    pub(super) fn iter(&self) -> impl Iterator<Item = (RankId, Context)> {
+        let parts = |flow: &Flow<P>| (RankId((flow.key >> u16::BITS) as u32), Context(flow.key as u16));
+        self.flows.iter().map(parts)
+    }
+
+    /// Forgets one.
+    #[cfg(feature = "checker")]
+    pub(super) fn forget(&mut self, peer: RankId, context: Context) {
+        if let Ok(at) = self.flows.binary_search_by_key(&key(peer, context), |flow| flow.key) {
+            let flow = self.flows.remove(at);
+            debug_assert_eq!(flow.candidates, 0, "a receive that waits for the peer needs it");
+            self.flows.shrink_to_fit();
+        }
+    }
+
     /// No receive waits for this peer any more. Returns how many could have been announced to it.
     pub(super) fn forget_candidates(&mut self, peer: RankId) -> u32 {
         let of_peer = |flow: &&mut Flow<P>| flow.key >> u16::BITS == u64::from(peer.0);

@@ -50,6 +50,18 @@ impl<P: Protocol> Messages<P> {
         debug_assert!(told.is_ok(), "no receiver processes more than was sent");
     }
 
+    /// The flows that have begun.
+    #[cfg(feature = "checker")]
+    pub(crate) fn flows(&self) -> impl Iterator<Item = (RankId, Context)> {
+        self.flows.iter()
+    }
+
+    /// Forgets a flow, for which no receive waits.
+    #[cfg(feature = "checker")]
+    pub(crate) fn forget_flow(&mut self, peer: RankId, context: Context) {
+        self.flows.forget(peer, context);
+    }
+
     /// Whether a message goes by rendezvous: its size or its mode asks for it, or there is no room at the receiver.
     #[inline]
     pub(crate) fn is_rendezvous(&self, message: &Send) -> bool {

@@ -71,10 +71,10 @@ pub(super) fn rows() -> Vec<Row> {
             promela: Some(spin::dining(9)),
             ..row("dining locks of 9", dining(9), ONE_THREAD, StatesPerSecond(400e3))
         },
-        row("a million states of a gather of 18, 8 B", gather(18, "8B"), A_MILLION, BytesPerState(200.0)),
+        row("a million states of a gather of 20, 8 B", gather(20, "8B"), A_MILLION, BytesPerState(200.0)),
         row(
-            "a million states of a gather of 15, 64 KiB",
-            gather(15, "64KiB"),
+            "a million states of a gather of 16, 64 KiB",
+            gather(16, "64KiB"),
             A_MILLION,
             BytesPerState(200.0),
         ),

@@ -1,0 +1,108 @@
+//! Flows between two ranks that nothing goes through any more.
+
+use crate::hashed::Hashed;
+use crate::model::Model;
+use crate::network::{Channel, ChannelKind};
+use crate::program::Start;
+use crate::state::{Proc, State};
+use carrousel_rank::{Context, Explore, Protocol, RankId, Source};
+use smallvec::SmallVec;
+
+pub(crate) fn is_of_messages(channel: Channel) -> bool {
+    matches!(
+        channel.kind,
+        ChannelKind::Forward | ChannelKind::Back | ChannelKind::Written | ChannelKind::Read(_)
+    ) && !channel.context.is_collective()
+}
+
+/// The flows of a rank, but for those of collectives: each peer and context.
+pub(crate) fn flows<P: Protocol>(proc: &Proc<P>) -> impl Iterator<Item = (u16, Context)> {
+    let flows = proc.rank.flows().filter(|(_, context)| !context.is_collective());
+    flows.map(|(peer, context)| (peer.0 as u16, context))
+}
+
+impl<P: Protocol> Model<P> {
+    /// Forgets all flows of a state through which no message goes any more, as a search that reduces orders does in each step.
+    pub fn forget_spent_flows(&self, state: &mut State<P>) {
+        for me in 0..state.procs.len() as u16 {
+            let mut peers: Vec<u16> = flows(&state.procs[usize::from(me)]).map(|(peer, _)| peer).collect();
+            peers.dedup();
+            peers.retain(|peer| are_spent(self, state, me, *peer));
+            for (me, peer) in peers.into_iter().flat_map(|peer| [(me, peer), (peer, me)]) {
+                let mut proc = Proc::clone(&state.procs[usize::from(me)]);
+                for context in flows_with(&proc, peer) {
+                    proc.rank.forget_flow(RankId(u32::from(peer)), context);
+                }
+                state.procs.set(usize::from(me), Hashed::new(proc));
+            }
+        }
+    }
+}
+
+/// Whether an item that lands, and is in the network no more, is the last one between two ranks, unless the step that takes
+/// it sends others.
+pub(crate) fn is_last<P: Protocol>(model: &Model<P>, next: &State<P>, channel: Channel) -> bool {
+    let Channel { at, peer, .. } = channel;
+    model.is_reducing()
+        && is_of_messages(channel)
+        && are_done(model, next, at, peer)
+        && !has_open(model, next, peer, at)
+}
+
+/// Forgets the flows of a rank with a peer behind the last item between them, if nothing has left and nothing waits.
+pub(crate) fn forget_behind_last<P: Protocol>(
+    model: &Model<P>,
+    state: &State<P>,
+    (me, peer): (u16, u16),
+    proc: &mut Proc<P>,
+) {
+    if !waits_for(model, state, me, proc, peer) {
+        for context in flows_with(proc, peer) {
+            proc.rank.forget_flow(RankId(u32::from(peer)), context);
+        }
+    }
+}
+
+/// The contexts of the flows of a rank with a peer, but for those of collectives.
+pub(crate) fn flows_with<P: Protocol>(proc: &Proc<P>, peer: u16) -> SmallVec<[Context; 2]> {
+    flows(proc).filter_map(|(to, context)| (to == peer).then_some(context)).collect()
+}
+
+/// Whether no message goes between two ranks any more, but for those of collectives.
+pub(crate) fn are_spent<P: Protocol>(model: &Model<P>, state: &State<P>, one: u16, other: u16) -> bool {
+    let mut pairs = [(one, other), (other, one)].into_iter();
+    are_done(model, state, one, other) && !pairs.any(|(me, peer)| has_open(model, state, me, peer))
+}
+
+/// Whether neither of two ranks does anything any more that concerns the other, but for collectives, and nothing of that kind
+/// is on its way.
+fn are_done<P: Protocol>(model: &Model<P>, state: &State<P>, one: u16, other: u16) -> bool {
+    let facts = model.facts(state.job);
+    let will_name = |me: u16, peer: u16| facts.rank(me).will_name(state.procs[usize::from(me)].pc, peer);
+    let brings = |me: u16, peer: u16| {
+        let mut to_me = state.network.iter_to(me);
+        to_me.any(|(channel, _)| channel.peer == peer && !channel.context.is_collective())
+    };
+    let pairs = [(one, other), (other, one)];
+    !pairs.iter().any(|(me, peer)| will_name(*me, *peer))
+        && !pairs.iter().any(|(me, peer)| brings(*me, *peer))
+}
+
+fn has_open<P: Protocol>(model: &Model<P>, state: &State<P>, me: u16, peer: u16) -> bool {
+    waits_for(model, state, me, &state.procs[usize::from(me)], peer)
+}
+
+/// Whether a rank has a message of a peer that has no receive yet, or a request that a message to or from that peer may end.
+fn waits_for<P: Protocol>(model: &Model<P>, state: &State<P>, me: u16, proc: &Proc<P>, peer: u16) -> bool {
+    let concerns = |ordinal| match model.start(state, me, ordinal) {
+        Start::Send { to, .. } => to == u32::from(peer),
+        Start::Receive { from: Source::Rank(from), .. } => from.0 == u32::from(peer),
+        Start::Receive { .. } | Start::Collective { .. } | Start::Synchronize(_) | Start::Access(_) => false,
+        Start::Later(_) => true,
+    };
+    proc.arrived.iter().any(|message| message.from == peer)
+        || proc.open.iter().any(|open| {
+            open.message.is_some_and(|message| message.from == peer)
+                || !proc.is_complete(open) && concerns(open.ordinal)
+        })
+}
