@@ -4,7 +4,8 @@
 //! when its send has begun; and nobody leaves a barrier that somebody has not entered. Of receives whose source and tag are
 //! named, the n-th takes the n-th message of that source and tag, if no other receive of that rank can (MPI-4.1, 3.5). Where
 //! others can, messages are counted. A rank that lacks n of all messages to it lacks at most n of each sender. Values that are
-//! known only at run time order nothing.
+//! known only at run time order nothing. A step that no execution takes is behind all others: a rank waits there for a message
+//! that nobody sends, or for a rank that does not come.
 //!
 //! **Promises.** What is said holds of the library and of the weakest MPI.
 //! **Leaves to others.** What epochs and locks keep apart (`access_order`, `weakest`).
@@ -16,7 +17,7 @@ use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::{mem, slice};
 
-/// StepEdges that are followed for one job. What is not known by then counts as not ordered.
+/// Edges that are followed for one job. What is not known by then counts as not ordered.
 const WORK_MAX: usize = 1 << 27;
 
 /// A rank, and one of its steps.
@@ -69,6 +70,8 @@ struct StepEdges {
     of_ranks: Vec<Vec<(u16, Edge)>>,
     /// The steps that leave a collective behind those that enter it.
     leave: Vec<Vec<Point>>,
+    /// By rank: the step that it takes in no execution, and so none behind it; the most if there is none.
+    stuck: Vec<u16>,
 }
 
 /// By rank: the first step that is surely over only when something else is.
@@ -110,6 +113,13 @@ struct Entered {
     members: usize,
 }
 
+impl Entered {
+    /// Whether two members have entered the same collective.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.kind, self.root, self.len) == (other.kind, other.root, other.len)
+    }
+}
+
 impl<'a> HappensBefore<'a> {
     /// What the text of a job says, with one of the orders of the weakest MPI switched off.
     pub(crate) fn new(job: &'a Job, without: Option<Order>) -> Self {
@@ -124,7 +134,8 @@ impl StepEdges {
         for (rank, program) in (0..).zip(&job.ranks) {
             texts.read(job.ranks.len(), rank, program);
         }
-        let mut edges = Self { of_ranks: vec![Vec::new(); job.ranks.len()], leave: Vec::new() };
+        let stuck = texts.stuck(job, collectives);
+        let mut edges = Self { of_ranks: vec![Vec::new(); job.ranks.len()], leave: Vec::new(), stuck };
         edges.follow_messages(&texts);
         if collectives {
             texts.collectives.values().for_each(|entered| edges.follow_collective(entered));
@@ -178,8 +189,7 @@ impl StepEdges {
     fn follow_collective(&mut self, entered: &[Entered]) {
         let Some(first) = entered.first() else { return };
         let (kind, root, len) = (first.kind, first.root, first.len);
-        let is_alike = |it: &Entered| (it.kind, it.root, it.len) == (kind, root, len);
-        if entered.len() != first.members || !entered.iter().all(is_alike) {
+        if entered.len() != first.members || !entered.iter().all(|it| it.is_like(first)) {
             return;
         }
         let is_root = |it: &Entered| root == Some(it.at.0);
@@ -205,6 +215,9 @@ impl HappensBefore<'_> {
             first
         };
         let edges = self.edges.get_or_init(|| StepEdges::new(self.job, self.collectives));
+        if step > edges.stuck[usize::from(rank)] {
+            return Behind(vec![0; edges.of_ranks.len()]);
+        }
         let mut first = alone(vec![0; edges.of_ranks.len()]);
         let mut is_met = vec![false; edges.leave.len()];
         // Ranks, each with the steps that are known to be behind since it was last looked at.
@@ -231,11 +244,83 @@ impl HappensBefore<'_> {
                 }
             }
         }
+        // Nothing is taken behind the step where a rank is stuck.
+        first.iter_mut().zip(&edges.stuck).for_each(|(first, stuck)| *first = *stuck.min(first));
         Behind(first)
     }
 }
 
 impl Texts {
+    /// By rank: the step that it surely never takes, if it has one. As many messages are received as are sent at most, in all and
+    /// of each flow, and a collective is left as its kind says; all else goes on.
+    fn stuck(&self, job: &Job, collectives: bool) -> Vec<u16> {
+        let none = || vec![u16::MAX; job.ranks.len()];
+        if self.is_open {
+            return none();
+        }
+        let waits = self.waits(job.ranks.len(), collectives);
+        // By rank: how many of its waits are over.
+        let mut over = vec![0; job.ranks.len()];
+        let at =
+            |over: &[usize], rank: usize| waits[rank].get(over[rank]).map_or(u16::MAX, |(step, _)| *step);
+        let mut work = WORK_MAX;
+        loop {
+            let before = over.clone();
+            for rank in 0..waits.len() {
+                while let Some((_, awaited)) = waits[rank].get(over[rank]) {
+                    let Some(left) = work.checked_sub(1 + awaited.len()) else { return none() };
+                    work = left;
+                    if !awaited.iter().all(|(from, step)| *step < at(&over, usize::from(*from))) {
+                        break;
+                    }
+                    over[rank] += 1;
+                }
+            }
+            if over == before {
+                return (0..waits.len()).map(|rank| at(&over, rank)).collect();
+            }
+        }
+    }
+
+    /// By rank, ascending: the steps that wait, each with the steps of other ranks without which it does not end. One that nobody
+    /// takes stands for what is not there.
+    fn waits(&self, ranks: usize, collectives: bool) -> Vec<Vec<(u16, Vec<Point>)>> {
+        let mut waits: Vec<BTreeMap<u16, Vec<Point>>> = vec![BTreeMap::new(); ranks];
+        let nobody = (0, u16::MAX);
+        for (flow, receives) in &self.receives {
+            let mut sends = self.sends.get(flow).into_iter().flatten().copied();
+            for left in receives {
+                let sent = sends.next().unwrap_or(nobody);
+                if let Some((rank, step)) = left {
+                    waits[usize::from(*rank)].entry(*step).or_default().push(sent);
+                }
+            }
+        }
+        for entered in self.collectives.values().filter(|_| collectives) {
+            let Some(first) = entered.first().filter(|first| entered.iter().all(|it| it.is_like(first)))
+            else {
+                continue;
+            };
+            let is_root = |it: &Entered| first.root == Some(it.at.0);
+            for it in entered {
+                let awaited: Vec<Point> = match AwaitedMembers::of(first.kind, first.len, is_root(it)) {
+                    AwaitedMembers::Nobody => continue,
+                    AwaitedMembers::Root => {
+                        vec![entered.iter().find(|it| is_root(it)).map_or(nobody, |root| root.at)]
+                    }
+                    AwaitedMembers::All if entered.len() == first.members => {
+                        entered.iter().map(|it| it.at).collect()
+                    }
+                    AwaitedMembers::All => vec![nobody],
+                };
+                if let Some(left) = it.left {
+                    waits[usize::from(it.at.0)].entry(left).or_default().extend(awaited);
+                }
+            }
+        }
+        waits.into_iter().map(|of_rank| of_rank.into_iter().collect()).collect()
+    }
+
     fn read(&mut self, ranks: usize, rank: u16, program: &Program) {
         let mut receives: BTreeMap<Ordinal, (Flow, usize)> = BTreeMap::new();
         // By communicator: the waits for receives.
@@ -400,9 +485,28 @@ mod tests {
         }
         assert!(is_ordered(3, &around("bcast root 1 size 8")));
         assert!(is_ordered(3, &around("x = ibarrier\nwait x")));
-        // A collective that somebody never enters is left by nobody.
+        // A collective that somebody never enters is left by nobody: nothing is behind it.
         let lacks = around("barrier").replacen("rank 2\nbarrier", "rank 2\nread buf other", 1);
-        assert!(!is_ordered(3, &lacks));
+        assert!(is_ordered(3, &lacks));
+    }
+
+    #[test]
+    fn a_step_that_is_never_taken_is_behind_all_others() {
+        let programs = |receive: &str| {
+            format!(
+                "rank 0\nread buf first\nsend to 1 tag 0 size 8\nrank 1\n{receive}\nrank 2\nrecv from 1 tag 0 size 8\nread buf then\n"
+            )
+        };
+        // Nobody sends with tag 1, so rank 1 never sends to rank 2 either.
+        assert!(is_ordered(3, &programs("recv from 0 tag 1 size 8\nsend to 2 tag 0 size 8")));
+        assert!(!is_ordered(3, &programs("send to 2 tag 0 size 8\nrecv from 0 tag 1 size 8")));
+        // A barrier that rank 0 never enters.
+        assert!(is_ordered(3, &programs("barrier\nsend to 2 tag 0 size 8")));
+        assert!(!is_ordered(3, &programs("b = ibarrier\nsend to 2 tag 0 size 8\nwait b")));
+        // Two that wait for each other, and a third that waits for one of them.
+        let circle = "rank 0\nread buf first\nrank 1\nrecv from 2 tag 0 size 8\nsend to 2 tag 0 size 8\nread buf then\nrank 2\n\
+                      recv from 1 tag 0 size 8\nsend to 1 tag 0 size 8\n";
+        assert!(is_ordered(3, circle));
     }
 
     #[test]

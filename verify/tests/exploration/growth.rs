@@ -209,6 +209,23 @@ fn the_order_of_brief_locks_is_not_explored() {
     }
 }
 
+/// What a deadlock keeps from happening has no order that could matter.
+#[test]
+fn a_deadlock_is_found_whatever_would_come_behind_it() {
+    let of = |ranks: u64| {
+        format!(
+            "ranks {ranks}\nwindow w 16\nrank *\n  lock_all w\n  put w to (me+1)%size size 8\n  flush_all w\n  \
+             isend to (me+1)%size tag 3 size 8\n  recv from (me+size-1)%size tag 2 size 8\n  wait all\n  \
+             load w at 0 size 8\n  unlock_all w\n"
+        )
+    };
+    for portable in [false, true] {
+        let expected = [Check::DeadlockFreedom];
+        let [few, many] = [4, 16].map(|ranks| states_under::<Mirror>(&of(ranks), &expected, portable));
+        assert!(many <= 16 * few, "{few} and {many} states");
+    }
+}
+
 /// What a master has answered in which order is no part of a state, whatever the rules.
 #[test]
 fn answers_leave_the_same_behind_under_both_rule_sets() {
