@@ -1,5 +1,6 @@
 //! Programs of this workspace: as the tests have built them already, or as a release for what is measured.
 
+use crate::requirements::features;
 use crate::tools::{cargo, output_of};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -28,7 +29,9 @@ pub(crate) enum Kind {
 pub(crate) const COMMAND: Built = Built { package: "carrousel-cli", kind: Kind::Bin, name: "carrousel" };
 
 /// A package that is built alone has other features than beside the others, and is built once more.
-const EVERYTHING: [&str; 2] = ["--workspace", "--all-features"];
+fn everything() -> Vec<&'static str> {
+    [&["--workspace"], features()].concat()
+}
 
 /// An example program.
 pub(crate) const fn example(name: &'static str) -> Built {
@@ -62,7 +65,7 @@ impl Built {
         // example, a program's crates are those of the tests, and are not built once more.
         let as_tests =
             if matches!(self.kind, Kind::Bin | Kind::Library) { &["--example", "empty"][..] } else { &[] };
-        self.build_as("dev", &EVERYTHING, as_tests)
+        self.build_as("dev", &everything(), as_tests)
     }
 
     /// Builds it as users do, who may have neither libibverbs nor hwloc; says where it is.
@@ -72,7 +75,7 @@ impl Built {
 
     /// Builds it for measurements between machines, with all features; says where it is.
     pub(crate) fn build_release_with_all_features(&self) -> Result<PathBuf, String> {
-        self.build_as("release", &EVERYTHING, &[])
+        self.build_as("release", &everything(), &[])
     }
 
     fn build_as(&self, profile: &str, packages: &[&str], beside: &[&str]) -> Result<PathBuf, String> {

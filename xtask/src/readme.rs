@@ -1,10 +1,10 @@
-//! The figures of the README that can be compared: how much each suite explores.
+//! The README's command without an installation, and its figures that can be compared: how much each suite explores.
 //!
 //! A row of its table begins with the command, `carrousel verify --suite NAME`, and its second cell says `N families`
 //! and `N distinct states`; a sentence says how many programs the rendezvous suite explores.
 
 use crate::built::COMMAND;
-use crate::tools::{self, root, target};
+use crate::tools::{self, cargo, root, target};
 use serde::Deserialize;
 use std::fs::{self, File};
 use std::process::Command;
@@ -21,6 +21,21 @@ struct SuiteRow {
     states: u64,
     programs: u64,
     programs_in_all: u64,
+}
+
+/// What the README says to write for `carrousel` where nothing is installed.
+const WITHOUT_INSTALLATION: &str = "cargo run --release --";
+
+/// Runs the command as the README says, in the workspace's directory: there is one program that it can mean.
+pub(crate) fn run_as_written() -> Result<(), String> {
+    let readme = root().join("README.md");
+    let readme = fs::read_to_string(&readme).map_err(|error| format!("{}: {error}", readme.display()))?;
+    if !readme.contains(&format!("`{WITHOUT_INSTALLATION}`")) {
+        return Err(format!("README.md does not offer `{WITHOUT_INSTALLATION}`"));
+    }
+    let words: Vec<&str> = WITHOUT_INSTALLATION.split(' ').skip(1).collect();
+    let said = tools::output_of(&mut cargo(&[&words[..], &["--version"]].concat()))?;
+    if said.starts_with("carrousel ") { Ok(()) } else { Err(format!("`--version` says: {said}")) }
 }
 
 /// Runs a suite, prints its table, and compares what it has explored with what the README says.

@@ -1,12 +1,14 @@
 //! A run of steps, each with its time, and a last line that counts them.
 
-use crate::tools::held;
-use std::collections::VecDeque;
-use std::io;
+use crate::tools::{held, show, target};
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
+use std::{env, io};
 
 /// How many steps are named that took longest.
 const LONGEST: usize = 12;
@@ -25,6 +27,11 @@ impl From<()> for StepOutcome {
     }
 }
 
+/// What comes of a step whose requirements cannot be had: where everything can be installed, nothing is left out.
+pub(crate) fn left_out(why: String) -> Result<StepOutcome, String> {
+    if env::var("CI").is_ok_and(|ci| ci == "true") { Err(why) } else { Ok(StepOutcome::Skipped(why)) }
+}
+
 /// A step that may be taken beside others.
 pub(crate) struct ParallelStep {
     name: String,
@@ -41,10 +48,55 @@ impl ParallelStep {
     }
 }
 
+/// How long the steps took when they were last taken here, in seconds, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct LastTimes(BTreeMap<String, f64>);
+
+impl LastTimes {
+    fn path() -> PathBuf {
+        target().join("xtask-steps.json")
+    }
+
+    /// Those of this build directory; none where they cannot be read.
+    fn read() -> Self {
+        let text = fs::read(Self::path()).unwrap_or_default();
+        Self(serde_json::from_slice(&text).unwrap_or_default())
+    }
+
+    /// Keeps them for the next time. That they cannot be kept is no reason to fail.
+    fn write(&self) {
+        let _ = serde_json::to_vec_pretty(&self.0).map(|text| fs::write(Self::path(), text));
+    }
+
+    /// `62 s`, or what stands for it.
+    fn of(&self, name: &str) -> String {
+        self.0.get(name).map_or_else(|| "-".to_owned(), |seconds| format!("{seconds:.0} s"))
+    }
+
+    /// All that is known of some steps, in words; `None` if nothing is.
+    fn sum<'a>(&self, names: impl Iterator<Item = &'a String>) -> Option<String> {
+        let (mut seconds, mut unknown) = (0.0, 0);
+        for name in names {
+            match self.0.get(name) {
+                Some(known) => seconds += known,
+                None => unknown += 1,
+            }
+        }
+        let rest = if unknown == 0 { String::new() } else { format!(", and {unknown} that were not") };
+        (seconds > 0.0)
+            .then(|| format!("{:.0} min when they were last taken here{rest}", f64::ceil(seconds / 60.0)))
+    }
+}
+
 /// The steps so far.
 #[derive(Debug)]
 pub(crate) struct Steps {
     began: Instant,
+    /// Names are collected, and no step is taken.
+    lists: bool,
+    /// The names of the steps that are taken, as far as they are known before.
+    names: Vec<String>,
+    last: LastTimes,
     /// The text that the name of a step has to contain for it to be taken.
     only: String,
     passed: u32,
@@ -59,11 +111,74 @@ impl Steps {
     pub(crate) fn new(only: &str) -> Self {
         Self {
             began: Instant::now(),
+            lists: false,
+            names: Vec::new(),
+            last: LastTimes::read(),
             only: only.to_owned(),
             passed: 0,
             skipped: Vec::new(),
             failed: Vec::new(),
             times: Vec::new(),
+        }
+    }
+
+    /// As [`Steps::new`], with the names of the steps that `take` takes, and what is known of their times. A user who has named
+    /// none of them is told so.
+    ///
+    /// # Errors
+    /// The text for that user.
+    pub(crate) fn announced(only: &str, take: impl FnOnce(&mut Self)) -> Result<Self, String> {
+        let all = Self::listed(take);
+        let mut steps = Self::new(only);
+        steps.names = all.iter().filter(|name| name.contains(only)).cloned().collect();
+        if steps.names.is_empty() {
+            let near = all.iter().max_by(|one, other| {
+                let [one, other] = [one, other].map(|name| nearness(name, only));
+                one.total_cmp(&other)
+            });
+            let near = near.filter(|name| nearness(name, only) > 0.85);
+            let near = near.map_or_else(String::new, |name| format!(" Did you mean `{name}`?"));
+            return Err(format!(
+                "no step has `{only}` in its name.{near} `cargo xtask test --list` names all"
+            ));
+        }
+        let count = steps.names.len();
+        match steps.last.sum(steps.names.iter()) {
+            Some(time) if count > 1 => show(&format!("{count} steps: {time}\n")),
+            None if count > 1 => {
+                show(&format!("{count} steps; all of them take about an hour on two cores\n"))
+            }
+            _ => {}
+        }
+        Ok(steps)
+    }
+
+    /// The names of the steps that `take` takes.
+    fn listed(take: impl FnOnce(&mut Self)) -> Vec<String> {
+        let mut steps = Self { lists: true, ..Self::new("") };
+        take(&mut steps);
+        steps.names
+    }
+
+    /// Prints the names of the steps that `take` takes, each with its time when it was last taken here.
+    pub(crate) fn list(take: impl FnOnce(&mut Self)) {
+        let (names, last) = (Self::listed(take), LastTimes::read());
+        for name in &names {
+            show(&format!("{:>7}  {name}", last.of(name)));
+        }
+        let time = last.sum(names.iter()).unwrap_or_else(|| "none was taken here so far".to_owned());
+        show(&format!("{} steps: {time}", names.len()));
+    }
+
+    /// A line before a step, or behind it, where others are taken beside it.
+    fn announce(&self, name: &str) {
+        let number = self.names.iter().position(|known| known == name);
+        let number = number.map(|at| format!("{} of {}", at + 1, self.names.len()));
+        let time = self.last.0.contains_key(name).then(|| format!("{} last time", self.last.of(name)));
+        let known: Vec<String> = [number, time].into_iter().flatten().collect();
+        match known.is_empty() {
+            true => show(&format!("==> {name}")),
+            false => show(&format!("==> {name} ({})", known.join(", "))),
         }
     }
 
@@ -76,7 +191,10 @@ impl Steps {
         if !name.contains(&self.only) {
             return;
         }
-        println!("==> {name}");
+        if self.lists {
+            return self.names.push(name.to_owned());
+        }
+        self.announce(name);
         let began = Instant::now();
         let done = work();
         self.ended(name, began.elapsed().as_secs_f64(), done.map(Into::into));
@@ -86,6 +204,9 @@ impl Steps {
     /// each is shown when it has ended.
     pub(crate) fn together(&mut self, steps: Vec<ParallelStep>) {
         let at_once = thread::available_parallelism().map_or(1, usize::from);
+        if self.lists {
+            return self.names.extend(steps.into_iter().map(|step| step.name));
+        }
         let taken = steps.into_iter().filter(|step| step.name.contains(&self.only));
         let waiting = Mutex::new(taken.collect::<VecDeque<_>>());
         let over = Mutex::new(self);
@@ -96,7 +217,7 @@ impl Steps {
                 let ran = held(work);
                 let seconds = began.elapsed().as_secs_f64();
                 let mut steps = over.lock().unwrap_or_else(PoisonError::into_inner);
-                println!("==> {name}");
+                steps.announce(&name);
                 let done = ran.and_then(|(done, mut shown)| {
                     io::copy(&mut shown, &mut io::stdout())?;
                     Ok(done)
@@ -117,36 +238,44 @@ impl Steps {
         match done {
             Ok(StepOutcome::Passed) => {
                 self.passed += 1;
-                println!("==> {name}: passed, {seconds:.1} s\n");
+                show(&format!("==> {name}: passed, {seconds:.1} s\n"));
             }
             Ok(StepOutcome::Skipped(why)) => {
                 self.skipped.push(format!("{name}: {why}"));
-                println!("==> {name}: SKIPPED: {why}\n");
+                show(&format!("==> {name}: SKIPPED: {why}\n"));
             }
             Err(message) => {
                 self.failed.push(name.to_owned());
-                println!("==> {name}: FAILED, {seconds:.1} s: {message}\n");
+                show(&format!("==> {name}: FAILED, {seconds:.1} s: {message}\n"));
             }
         }
     }
 
     /// The last lines, and whether all have passed.
     pub(crate) fn finish(mut self) -> ExitCode {
+        self.last.0.extend(self.times.iter().cloned());
+        self.last.write();
         self.times.sort_by(|one, other| other.1.total_cmp(&one.1));
-        println!("{:.0} s, most of them for:", self.began.elapsed().as_secs_f64());
+        show(&format!("{:.0} s, most of them for:", self.began.elapsed().as_secs_f64()));
         for (name, seconds) in self.times.iter().take(LONGEST) {
-            println!("{seconds:6.0} s  {name}");
+            show(&format!("{seconds:6.0} s  {name}"));
         }
         for step in &self.skipped {
-            println!("skipped: {step}");
+            show(&format!("skipped: {step}"));
         }
         for name in &self.failed {
-            println!("failed: {name}");
+            show(&format!("failed: {name}"));
         }
         let (skipped, failed) = (self.skipped.len(), self.failed.len());
-        println!("{} passed, {skipped} skipped, {failed} failed", self.passed);
+        show(&format!("{} passed, {skipped} skipped, {failed} failed", self.passed));
         if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
+}
+
+/// How near two names are, from 0 to 1. Of a long name, the word that is nearest counts.
+fn nearness(name: &str, wanted: &str) -> f64 {
+    let words = name.split([' ', ':', ',']).chain([name]);
+    words.map(|word| strsim::jaro_winkler(&word.to_lowercase(), &wanted.to_lowercase())).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
@@ -170,6 +299,38 @@ mod tests {
         names.sort_unstable();
         assert_eq!(names, ["taken 1", "taken 2", "taken 3", "taken 4"]);
         assert_eq!((steps.passed, steps.failed, steps.skipped.len()), (2, vec!["taken 2".to_owned()], 1));
+    }
+
+    fn two_steps(steps: &mut Steps) {
+        steps.step("suite epoch", || Ok::<_, String>(()));
+        steps.together(vec![ParallelStep::new("Miri", || Err::<(), _>("it fails".to_owned()))]);
+    }
+
+    #[test]
+    fn steps_are_listed_and_not_taken() {
+        assert_eq!(Steps::listed(two_steps), ["suite epoch", "Miri"]);
+        let steps = Steps::announced("ri", two_steps).expect("there is such a step");
+        assert_eq!(steps.names, ["Miri"]);
+    }
+
+    #[test]
+    fn a_name_that_no_step_has_is_an_error_that_names_the_nearest() {
+        let error = |only| Steps::announced(only, two_steps).err().unwrap_or_default();
+        let said = error("eboch");
+        assert!(said.starts_with("no step has `eboch` in its name. Did you mean `suite epoch`?"), "{said}");
+        assert!(error("miri").contains("Did you mean `Miri`?"));
+        assert!(!error("zzz").contains("mean"));
+    }
+
+    #[test]
+    fn what_is_known_of_times_is_said() {
+        let last = LastTimes([("one".to_owned(), 62.4), ("two".to_owned(), 70.0)].into());
+        assert_eq!((last.of("one"), last.of("three")), ("62 s".to_owned(), "-".to_owned()));
+        let sum =
+            |names: &[&str]| last.sum(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>().iter());
+        assert_eq!(sum(&["one", "two"]).as_deref(), Some("3 min when they were last taken here"));
+        assert!(sum(&["one", "three"]).is_some_and(|text| text.ends_with("and 1 that were not")));
+        assert_eq!(sum(&["three"]), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::hydra;
 use crate::others;
 use crate::protocols;
 use crate::readme;
+use crate::requirements::{self, features};
 use crate::simulate;
 use crate::slurm::{self, Slurm};
 use crate::soak;
@@ -23,10 +24,29 @@ use std::thread;
 /// The version that is compiled where it is missing.
 const NEXTEST: &str = "0.9.143";
 
-/// Checks everything. Cheap steps come first; the suites, which explore tens of millions of states, last.
-/// Only the steps whose name contains `only`.
+/// Checks everything, or the steps whose name contains `only`.
 pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
-    let mut steps = Steps::new(only);
+    match Steps::announced(only, |steps| take(fast, steps)) {
+        Ok(mut steps) => {
+            take(fast, &mut steps);
+            steps.finish()
+        }
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Names the steps.
+pub(crate) fn list(fast: bool) -> ExitCode {
+    Steps::list(|steps| take(fast, steps));
+    ExitCode::SUCCESS
+}
+
+/// Takes the steps. Cheap ones come first; the suites, which explore tens of millions of states, last.
+fn take(fast: bool, steps: &mut Steps) {
+    steps.step("what the steps need", requirements::step);
     steps.step("layout", || tools::run(cargo(&["fmt", "--all", "--check"])));
     steps.step("tidy", tidy::check);
     steps.step("lints", || {
@@ -35,7 +55,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
             tools::run(cargo(&[&lint[..], what, &["--", "--deny", "warnings"]].concat()))
         };
         // Everything with all features, which need libibverbs and hwloc; then the default build, whose tests are among those.
-        lint(&["--all-targets", "--all-features"])?;
+        lint(&[&["--all-targets"], features()].concat())?;
         lint(&[])
     });
     steps.step("licences and sources of dependencies", deny::dependencies);
@@ -52,7 +72,7 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
     steps.step("tests", || {
         need("nextest", NEXTEST)?;
         let mut command =
-            cargo(&["nextest", "run", "--workspace", "--all-features", "--locked", "--no-fail-fast"]);
+            cargo(&[&["nextest", "run", "--workspace", "--locked", "--no-fail-fast"], features()].concat());
         // Without it, the tests that need it say that they are skipped.
         command.envs(hydra.map(|mpiexec| (hydra::VARIABLE, mpiexec)));
         command.envs(slurm.as_ref().map(|slurm| (slurm::VARIABLE, slurm.configuration())));
@@ -65,13 +85,13 @@ pub(crate) fn run(fast: bool, only: &str) -> ExitCode {
         for suite in ["rendezvous", "provider", "progress", "memory", "connection", "lock", "epoch"] {
             steps.step(&format!("suite {suite}"), || readme::suite(suite));
         }
+        steps.step("the command, as the README runs it", readme::run_as_written);
         steps.step("example programs as jobs", examples);
         steps.step("jobs of many ranks that begin and end", ends);
         steps.step("soak: random jobs, stopped and killed", soak::step);
         steps.step("soak: system calls and allocations that fail", soak::step_of_failing_calls);
-        guest::steps(&mut steps);
+        guest::steps(steps);
     }
-    steps.finish()
 }
 
 /// Steps that depend on no time: most of them keep one processor busy. The longest come first.
@@ -95,10 +115,10 @@ fn beside_each_other() -> Vec<ParallelStep> {
         ParallelStep::new("1,000 random programs with windows, beside an oracle", differential::step),
         ParallelStep::new("tests of mpi4py over the provider, on two other libraries", others::short),
         ParallelStep::new("examples in the documentation", || {
-            tools::run(cargo(&["test", "--workspace", "--all-features", "--locked", "--doc"]))
+            tools::run(cargo(&[&["test", "--workspace", "--locked", "--doc"], features()].concat()))
         }),
         ParallelStep::new("documentation", || {
-            let mut command = cargo(&["doc", "--workspace", "--all-features", "--locked", "--no-deps"]);
+            let mut command = cargo(&[&["doc", "--workspace", "--locked", "--no-deps"], features()].concat());
             command.env("RUSTDOCFLAGS", "--deny warnings");
             tools::run(command)
         }),

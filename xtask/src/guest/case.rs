@@ -5,8 +5,7 @@ use super::mpi::GuestMpi;
 use super::packages;
 use super::run::Host;
 use crate::built::{Built, Kind};
-use crate::steps::StepOutcome;
-use std::env;
+use crate::steps::{StepOutcome, left_out};
 
 /// A command in guests, and what must come of it.
 #[derive(Debug)]
@@ -78,11 +77,6 @@ meet() { CARROUSEL_MEETING=/shared conformance --ignored --nocapture --exact $1;
 
 /// The provider by which other MPI libraries run on this one.
 const PROVIDER: Built = Built { package: "carrousel-ofi", kind: Kind::Library, name: "carrousel_ofi" };
-
-/// What comes of a case whose requirements cannot be had: where everything can be installed, nothing is left out.
-pub(super) fn left_out(why: String) -> Result<StepOutcome, String> {
-    if env::var("CI").is_ok_and(|ci| ci == "true") { Err(why) } else { Ok(StepOutcome::Skipped(why)) }
-}
 
 impl GuestCase {
     /// Takes it as a step.

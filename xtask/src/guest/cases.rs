@@ -1,11 +1,11 @@
 //! The tests in guests: a table. A new test is a new entry of [`CASES`].
 
-use super::case::{CASE, GuestCase, left_out};
+use super::case::{CASE, GuestCase};
 use super::packages;
 use super::provider::{MPICH_OVERLAPS, OPEN_MPI_OVERLAPS};
 use super::run::Host;
 use crate::built::{Built, COMMAND, Kind, example};
-use crate::steps::Steps;
+use crate::steps::{Steps, left_out};
 use std::cell::OnceCell;
 
 /// The suite that every transport has to pass, over the one between processes of a node.

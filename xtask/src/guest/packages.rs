@@ -59,7 +59,7 @@ pub(super) fn command(name: &str) -> Result<Command, String> {
 }
 
 /// The packages that are missing.
-pub(super) fn missing() -> Vec<&'static str> {
+pub(crate) fn missing() -> Vec<&'static str> {
     let mut packages = missing_of(&PROGRAMS);
     if !Path::new(PROVIDER).exists() {
         packages.push(PROVIDER_PACKAGE);
