@@ -190,6 +190,7 @@ const ALLOWED_IN_TESTS: [(&str, &[&str]); 5] = [
         "carrousel-tests",
         &[
             "carrousel-engine",
+            "carrousel-options",
             "carrousel-program",
             "carrousel-rank",
             "carrousel-scenario",

@@ -19,7 +19,7 @@ pub enum ConnectError {
     #[error(
         "{rank} is in another PID namespace (pid:[{theirs}]) than this rank (pid:[{own}]), and ranks of a node share \
          memory within one only: start them in one container, or in containers that share theirs (`--pid=host`), or \
-         let all ranks talk over the network (the option `verbs=all`)"
+         let all ranks talk over the network (the option `verbs=always`)"
     )]
     OtherPidNamespace {
         /// The peer.
