@@ -3,7 +3,24 @@
 use crate::error::LaunchError;
 use crate::job::Host;
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
+
+/// Bytes of the longest host file: some hundred thousand hosts.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// The text of a file, or of a pipe, as batch systems give one. A device without an end is an error.
+fn read_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > BYTES_MAX {
+        let what =
+            format!("it is too long for a list of hosts, or has no end: expected at most {BYTES_MAX} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(text)
+}
 
 impl Host {
     /// Reads a file with a host in each line: `HOST`, `HOST:RANKS` or `HOST slots=RANKS`; `#` begins a comment.
@@ -11,9 +28,9 @@ impl Host {
     /// its lines together say.
     ///
     /// # Errors
-    /// When the file cannot be read, has no host, or has an invalid line, which the error names.
+    /// When the file cannot be read, is longer than 16 MiB, has no host, or has an invalid line, which the error names.
     pub fn read_file(file: &Path) -> Result<Vec<Self>, LaunchError> {
-        let text = std::fs::read_to_string(file).map_err(|source| LaunchError::File {
+        let text = read_text(file).map_err(|source| LaunchError::File {
             doing: "read",
             path: file.to_owned(),
             source,
@@ -90,6 +107,12 @@ mod tests {
         let expected = [("node1", 1), ("node2", 4), ("me@node3", 2)];
         assert_eq!(read(text), Ok(expected.map(|(name, ranks)| (name.to_owned(), ranks)).to_vec()));
         assert_eq!(read("a\na\nb:2\na\n"), Ok(vec![("a".to_owned(), 3), ("b".to_owned(), 2)]));
+    }
+
+    #[test]
+    fn a_device_without_an_end_is_an_error() {
+        let error = Host::read_file(Path::new("/dev/zero")).expect_err("it lists no hosts").to_string();
+        assert!(error.contains("/dev/zero") && error.contains("has no end"), "{error}");
     }
 
     #[test]
