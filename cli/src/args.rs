@@ -4,6 +4,9 @@ use crate::style::Color;
 use crate::{bench, check, fmt, generate, info, run, schema, sim, verify};
 use clap::{Parser, Subcommand};
 
+/// The version, and what it was built from.
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("CARROUSEL_BUILD"), ")");
+
 /// Communication patterns, proven and simulated.
 ///
 /// A pattern is a scenario: a text file (.scn) that says what each rank of a parallel program sends,
@@ -12,7 +15,7 @@ use clap::{Parser, Subcommand};
 /// processes. All drive the protocol code itself, not a description of it; `check` compares what a run has
 /// recorded with what `verify` explores.
 #[derive(Debug, Parser)]
-#[command(name = "carrousel", version, propagate_version = true, after_help = EXAMPLES)]
+#[command(name = "carrousel", version = VERSION, propagate_version = true, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     /// When to use colours; NO_COLOR and CLICOLOR_FORCE are respected.
     #[arg(

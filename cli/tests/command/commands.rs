@@ -207,3 +207,19 @@ fn a_reader_who_leaves_early_changes_nothing_but_the_output() {
         assert_eq!(ran.err, "", "{words}");
     }
 }
+
+/// One line of a report of a defect says what was built.
+#[test]
+fn the_version_names_the_commit_and_the_features() {
+    let ran = Place::new().run("--version").status(0);
+    let said = ran.out.clone();
+    let built = said.trim_end().strip_prefix("carrousel 0.1.0 (").and_then(|rest| rest.strip_suffix(')'));
+    let built = built.unwrap_or_else(|| panic!("{said}"));
+    let (_, features) = built.split_once("optional features: ").unwrap_or_else(|| panic!("{said}"));
+    for (name, is_on) in [("hwloc", cfg!(feature = "hwloc")), ("verbs", cfg!(feature = "verbs"))] {
+        assert_eq!(features.contains(name), is_on, "{said}");
+    }
+    if let Some(commit) = built.strip_prefix("commit ") {
+        assert!(commit.chars().take(10).all(|c| c.is_ascii_hexdigit()), "{said}");
+    }
+}
