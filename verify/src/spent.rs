@@ -8,6 +8,7 @@ use crate::state::{Proc, State};
 use carrousel_rank::{Context, Explore, Protocol, RankId, Source};
 use smallvec::SmallVec;
 
+/// Whether items of the program's own messages are in a channel.
 pub(crate) fn is_of_messages(channel: Channel) -> bool {
     matches!(
         channel.kind,
@@ -88,6 +89,7 @@ fn are_done<P: Protocol>(model: &Model<P>, state: &State<P>, one: u16, other: u1
         && !pairs.iter().any(|(me, peer)| brings(*me, *peer))
 }
 
+/// As [`waits_for`], of a rank as it is in a state.
 fn has_open<P: Protocol>(model: &Model<P>, state: &State<P>, me: u16, peer: u16) -> bool {
     waits_for(model, state, me, &state.procs[usize::from(me)], peer)
 }
