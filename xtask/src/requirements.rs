@@ -4,7 +4,7 @@
 use crate::guest::packages;
 use crate::steps::{StepOutcome, left_out};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// Programs of steps, and the packages that they come from. Guests have a table of their own.
@@ -31,8 +31,9 @@ const HEADERS: [(&str, &str); 5] = [
     ("pkg-config", "pkg-config"),
 ];
 
-/// Files below the directories of LLVM, whose names have its version.
-const LLVM: [(&str, &str); 2] = [("lib/libclang.so", "libclang-dev"), ("lib/clang", "libclang-rt-dev")];
+/// Files of LLVM, in directories whose names have its version.
+const LIBCLANG: (&str, &str) = ("usr/lib/llvm-*/lib/libclang.so", "libclang-dev");
+const SANITIZERS: (&str, &str) = ("usr/lib/llvm-*/lib/clang/*/lib/linux", "libclang-rt-dev");
 
 /// The features that are compiled here: all of them, or the default ones where headers are missing.
 pub(crate) fn features() -> &'static [&'static str] {
@@ -53,7 +54,7 @@ pub(crate) fn step() -> Result<StepOutcome, String> {
 /// The packages that are missing, each once.
 fn missing() -> Vec<&'static str> {
     let mut missing = [packages::missing_of(&PROGRAMS), missing_headers(), packages::missing()].concat();
-    missing.extend(LLVM.iter().filter(|(file, _)| !is_in_llvm(file)).map(|(_, package)| *package));
+    missing.extend((!is_there(Path::new("/"), SANITIZERS.0)).then_some(SANITIZERS.1));
     missing.sort_unstable();
     missing.dedup();
     missing
@@ -62,21 +63,23 @@ fn missing() -> Vec<&'static str> {
 fn missing_headers() -> Vec<&'static str> {
     let mut missing = packages::missing_of(&HEADERS);
     // The bindings to libibverbs are made by it.
-    missing.extend((!is_in_llvm(LLVM[0].0)).then_some(LLVM[0].1));
+    missing.extend((!is_there(Path::new("/"), LIBCLANG.0)).then_some(LIBCLANG.1));
     missing
 }
 
-/// Whether some version of LLVM is installed with a file.
-fn is_in_llvm(file: &str) -> bool {
-    let versions = fs::read_dir("/usr/lib").into_iter().flatten().flatten();
-    let mut of_llvm = versions.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"llvm-"));
-    of_llvm.any(|entry| has_file(&entry.path(), file))
-}
-
-fn has_file(directory: &Path, file: &str) -> bool {
-    let path: PathBuf = directory.join(file);
-    // A link to a library that is not there is none.
-    path.try_exists().unwrap_or(false)
+/// Whether there is a file below a directory whose path is like this: a `*` ends a name of which only the beginning is known.
+fn is_there(directory: &Path, path: &str) -> bool {
+    let (name, rest) = path.split_once('/').unwrap_or((path, ""));
+    let goes_on = |found: &Path| rest.is_empty() || is_there(found, rest);
+    let Some(beginning) = name.strip_suffix('*') else {
+        let found = directory.join(name);
+        // A link to a library that is not there is none.
+        return found.exists() && goes_on(&found);
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut like =
+        entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(beginning.as_bytes()));
+    like.any(|entry| goes_on(&entry.path()))
 }
 
 #[cfg(test)]
@@ -84,12 +87,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_not_there_is_missing() {
-        assert!(
-            has_file(Path::new("/"), "proc/self/status")
-                && !has_file(Path::new("/"), "proc/self/no-such-file")
-        );
-        assert!(!is_in_llvm("lib/no-such-library.so"));
+    fn a_file_is_found_by_the_beginning_of_its_directory() {
+        let is_there = |path| is_there(Path::new("/"), path);
+        assert!(is_there("proc/self/status") && is_there("pro*/self/task/*/status"));
+        assert!(!is_there("proc/self/no-such-file") && !is_there("pro*/self/task/x*/status"));
+        assert!(!is_there("proc/self/status/below"));
     }
 
     #[test]
