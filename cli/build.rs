@@ -10,7 +10,8 @@ fn main() {
     let features: Vec<&str> = features.iter().filter(is_on).copied().collect();
     let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
     let commit = commit().map_or_else(String::new, |commit| format!("commit {commit}; "));
-    println!("cargo::rustc-env=CARROUSEL_BUILD={commit}optional features: {features}");
+    // Cargo passes it on to what it runs: no name of an option, which would begin with ours.
+    println!("cargo::rustc-env=BUILT_FROM={commit}optional features: {features}");
 }
 
 /// The commit of the checkout, if this is one, and git is there to say so.

@@ -5,7 +5,7 @@ use crate::{bench, check, fmt, generate, info, run, schema, sim, verify};
 use clap::{Parser, Subcommand};
 
 /// The version, and what it was built from.
-pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("CARROUSEL_BUILD"), ")");
+pub(crate) const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("BUILT_FROM"), ")");
 
 /// Communication patterns, proven and simulated.
 ///
