@@ -1,6 +1,6 @@
 //! `carrousel check`: the trace of a run, compared with the model.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::numbers::{bytes, count, grouped};
 use crate::out::Out;
 use crate::report::{Format, json};
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &CheckArgs, out: &mut Out, errors: Style) -> Result<Stat
     raise_open_files();
     let trace = Trace::open(&args.directory).map_err(refused_trace)?;
     let report = {
-        let line = Line::new(&args.directory.display().to_string(), errors);
+        let line = Line::new(&shown(&args.directory), errors);
         let show = |progress: ReplayProgress| {
             let ReplayProgress { records, read, bytes: all } = progress;
             let percent = read * 100 / all.max(1);
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &CheckArgs, out: &mut Out, errors: Style) -> Result<Stat
     };
     match args.format {
         Format::Json => {
-            let trace = &args.directory.display().to_string();
+            let trace = &shown(&args.directory);
             out.line(&json(&CheckReport { version: VERSION, trace, report: &report })?)?;
         }
         Format::Human => {
@@ -179,7 +179,7 @@ fn introduce(endpoints: &[EndpointName], out: &mut Out) -> Result<(), Failure> {
 
 fn told(part: &Path, gap: &Gap) -> String {
     let Gap { rank, record, .. } = gap;
-    let part = part.display();
+    let part = shown(part);
     match gap.why {
         Why::Missing => format!("rank {rank} has recorded nothing: there is no {part}"),
         Why::Cut => {
@@ -194,7 +194,7 @@ fn told(part: &Path, gap: &Gap) -> String {
 fn departed(part: &Path, departure: &Departure, many: &str, out: &mut Out) -> Result<(), Failure> {
     let Departure { rank, record, place, happened, allowed } = departure;
     let style = out.style;
-    let part = format!("{}:{record}:", part.display());
+    let part = format!("{}:{record}:", shown(part));
     let verdict = style.paint(Paint::Bad, "the model does not allow this");
     out.line(&format!("{} {verdict}", style.paint(Paint::Strong, &part)))?;
     let comma = if place.line.is_some() { "," } else { "" };

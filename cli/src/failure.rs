@@ -17,6 +17,17 @@ pub(crate) struct Failure {
     rendered: bool,
 }
 
+/// A path as people may see it: a terminal must not take a part of a file's name for a command.
+pub(crate) fn shown(path: impl AsRef<Path>) -> String {
+    let text = path.as_ref().to_string_lossy().into_owned();
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    text.chars()
+        .map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() })
+        .collect()
+}
+
 impl Failure {
     /// The request cannot be carried out.
     pub(crate) fn wrong(message: impl Display) -> Self {
@@ -30,7 +41,7 @@ impl Failure {
 
     /// A file could not be read or written.
     pub(crate) fn of_file(doing: &str, path: &Path, error: &io::Error) -> Self {
-        Self::wrong(format_args!("cannot {doing} {}: {error}", path.display()))
+        Self::wrong(format_args!("cannot {doing} {}: {error}", shown(path)))
     }
 
     /// Adds what to do about it.

@@ -1,6 +1,6 @@
 //! `carrousel fmt`: canonical layout.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::input;
 use crate::out::Out;
 use crate::status::Status;
@@ -66,7 +66,7 @@ fn one(args: &FmtArgs, file: &Path, out: &mut Out, errors: Style) -> Result<Stat
     if args.write && file != Path::new("-") {
         if text.as_bytes() != bytes {
             replace(file, &text)?;
-            to_stderr(&format!("formatted {}", file.display()));
+            to_stderr(&format!("formatted {}", shown(file)));
         }
         return Ok(Status::Fine);
     }

@@ -1,6 +1,6 @@
 //! Reading scenarios.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::status::Status;
 use crate::style::{Paint, Style};
 use carrousel_options::{OptionEntry, OptionError, Settings, read_bounded, vocabulary};
@@ -35,7 +35,7 @@ fn read_by(path: &Path, read: impl Fn(&mut dyn Read) -> io::Result<Vec<u8>>) -> 
             let failure = Failure::of_file("read", path, &error);
             Err(match error.kind() {
                 ErrorKind::IsADirectory => {
-                    failure.with_help(format_args!("name files, such as {}", path.join("*.scn").display()))
+                    failure.with_help(format_args!("name files, such as {}", shown(path.join("*.scn"))))
                 }
                 _ => failure,
             })
@@ -45,7 +45,7 @@ fn read_by(path: &Path, read: impl Fn(&mut dyn Read) -> io::Result<Vec<u8>>) -> 
 
 /// The name of a file in messages.
 pub(crate) fn name(path: &Path) -> String {
-    if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
+    if path == Path::new("-") { "<stdin>".to_owned() } else { shown(path) }
 }
 
 /// The options that the environment sets, and the file that it names.

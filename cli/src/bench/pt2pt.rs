@@ -1,6 +1,6 @@
 //! Arguments of `carrousel bench pt2pt`.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::verify::Drawing;
 use carrousel_bench::{Benchmark, Budget, PLOTTED, Plan, PlotError, REPETITIONS_MAX};
 use carrousel_options::parse_size;
@@ -131,7 +131,7 @@ impl Pt2ptArgs {
         let plan = Plan::new(ranks, &self.bench, &self.size, self.budget()).map_err(Failure::wrong)?;
         if let Some(path) = &self.plot {
             if Drawing::of(path)? != Drawing::Svg {
-                let wrong = format_args!("{} is not an .svg file", path.display());
+                let wrong = format_args!("{} is not an .svg file", shown(path));
                 return Err(Failure::wrong(wrong).with_help("a plot is an SVG document: --plot OUT.svg"));
             }
             if !plan.steps().iter().any(|step| PLOTTED.contains(&step.benchmark) && step.size > 0) {

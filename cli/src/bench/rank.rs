@@ -3,7 +3,7 @@
 use super::bar::Bar;
 use super::human;
 use super::pt2pt::{MeasurementFormat, Pt2ptArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::out::Out;
 use crate::report::json;
 use crate::status::Status;
@@ -97,7 +97,7 @@ fn print(args: &Pt2ptArgs, results: &Results, out: &mut Out) -> Result<(), Failu
         let text = svg(results).map_err(Failure::wrong)?;
         fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
         out.flush()?;
-        to_stderr(&format!("drawn in {}", path.display()));
+        to_stderr(&format!("drawn in {}", shown(path)));
     }
     Ok(())
 }

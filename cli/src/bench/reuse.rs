@@ -1,7 +1,7 @@
 //! `carrousel bench reuse`: from how many uses on it pays to register a small buffer.
 
 use super::costs::{Costs, failure, settle, spread, spread_cells};
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::out::Out;
 use crate::report::{Format, json};
 use crate::status::Status;
@@ -90,7 +90,7 @@ pub(super) fn run(args: &ReuseArgs, out: &mut Out) -> Result<Status, Failure> {
         fs::write(path, file(adapter.name(), &costs))
             .map_err(|error| Failure::of_file("write", path, &error))?;
         out.flush()?;
-        to_stderr(&format!("written to {}", path.display()));
+        to_stderr(&format!("written to {}", shown(path)));
     }
     Ok(Status::Fine)
 }

@@ -7,7 +7,7 @@ mod timeline;
 pub(crate) use self::args::{RunArgs, normal_command_line};
 pub(crate) use self::rank::is_one as is_rank;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::input;
 use crate::out::Out;
 use crate::report::Format;
@@ -137,7 +137,7 @@ impl RunArgs {
             && !has_part(directory)
         {
             let note = errors.paint(Paint::Note, "note:");
-            let directory = directory.display();
+            let directory = shown(directory);
             to_stderr(&format!(
                 "{note} no rank has recorded anything in {directory}: none has joined the job"
             ));

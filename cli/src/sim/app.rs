@@ -3,7 +3,7 @@
 use super::args::SimArgs;
 use super::human;
 use super::overlap::SimulationReport;
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::input;
 use crate::out::Out;
 use crate::report::{Format, json};
@@ -66,7 +66,7 @@ pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) 
     let letter = Letter::new()?;
     let (statements_max, late_max) = human::recorded(args);
     let handover = Handover {
-        title: program.display().to_string(),
+        title: shown(program),
         ranks: args.ranks.unwrap_or(1),
         ranks_per_node: args.ranks_per_node,
         network: args.network.clone(),
@@ -88,7 +88,7 @@ pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) 
     let child = start(args, program, &json(&handover)?)?;
     wait(child, program, &letter, errors)?;
     let outcome = letter.read().map_err(|error| Failure::of_file("read", &letter.0, &error))?;
-    let name = program.display();
+    let name = shown(program);
     let (report, drawn) = match outcome {
         Some(Outcome::Done { report, statistics, lines, late_count, drawing }) => {
             (Report { statistics, lines, late_count, ..*report }, drawing)
@@ -114,7 +114,7 @@ pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) 
     }
     if let (Some(path), Some(text)) = (&args.timeline, drawn) {
         fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
-        to_stderr(&format!("drawn in {}", path.display()));
+        to_stderr(&format!("drawn in {}", shown(path)));
     }
     Ok(Status::Fine)
 }
@@ -130,7 +130,7 @@ fn start(args: &SimArgs, program: &Path, handover: &str) -> Result<Child, Failur
         command.stdout(Stdio::from(stderr));
     }
     command.spawn().map_err(|error| {
-        Failure::wrong(format_args!("cannot start {}: {error}", program.display()))
+        Failure::wrong(format_args!("cannot start {}: {error}", shown(program)))
             .with_help("name a program as for `carrousel run`, by its path")
     })
 }
@@ -138,7 +138,7 @@ fn start(args: &SimArgs, program: &Path, handover: &str) -> Result<Child, Failur
 /// Waits for the program, and says so if it takes long to begin: it may be none that simulates.
 fn wait(mut child: Child, program: &Path, letter: &Letter, errors: Style) -> Result<(), Failure> {
     let failed =
-        |error: io::Error| Failure::wrong(format_args!("cannot wait for {}: {error}", program.display()));
+        |error: io::Error| Failure::wrong(format_args!("cannot wait for {}: {error}", shown(program)));
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
         let begun = fs::metadata(&letter.0).is_ok_and(|file| file.len() > 0);
@@ -148,7 +148,7 @@ fn wait(mut child: Child, program: &Path, letter: &Letter, errors: Style) -> Res
         thread::sleep(LOOK);
     }
     let note = errors.paint(Paint::Note, "note:");
-    let name = program.display();
+    let name = shown(program);
     to_stderr(&format!("{note} {name} has not begun to simulate yet; does it call `carrousel_app::run`?"));
     child.wait().map(|_| ()).map_err(failed)
 }

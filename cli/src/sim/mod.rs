@@ -8,7 +8,7 @@ pub(crate) mod overlap;
 pub(crate) use self::args::SimArgs;
 
 use self::overlap::SimulationReport;
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::input;
 use crate::out::Out;
 use crate::report::{Format, json};
@@ -61,7 +61,7 @@ pub(crate) fn draw(path: &Path, drawing: Drawing, report: &Report) -> Result<(),
         Drawing::Html => timeline::html(report),
     };
     fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
-    to_stderr(&format!("drawn in {}", path.display()));
+    to_stderr(&format!("drawn in {}", shown(path)));
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Drawings of counterexamples, in files.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::stderr::to_stderr;
 use carrousel_verify::report::Report;
 use std::ffi::OsString;
@@ -22,17 +22,14 @@ impl Drawing {
         if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty())
             && !directory.is_dir()
         {
-            let missing = format_args!(
-                "cannot write {}: there is no directory {}",
-                path.display(),
-                directory.display()
-            );
+            let missing =
+                format_args!("cannot write {}: there is no directory {}", shown(path), shown(directory));
             return Err(Failure::wrong(missing));
         }
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("svg") => Ok(Self::Svg),
             Some("html" | "htm") => Ok(Self::Html),
-            _ => Err(Failure::wrong(format_args!("{} is neither an .svg nor an .html file", path.display()))),
+            _ => Err(Failure::wrong(format_args!("{} is neither an .svg nor an .html file", shown(path)))),
         }
     }
 }
@@ -50,10 +47,10 @@ pub(crate) fn write(path: &Path, drawing: Drawing, report: &Report) -> Result<()
             Drawing::Html => counterexample.chart.html(&title, counterexample),
         };
         fs::write(&to, text).map_err(|error| Failure::of_file("write", &to, &error))?;
-        to_stderr(&format!("{}: drawn in {}", check.name, to.display()));
+        to_stderr(&format!("{}: drawn in {}", check.name, shown(&to)));
     }
     if drawn == 0 {
-        to_stderr(&format!("nothing is violated: {} is not written", path.display()));
+        to_stderr(&format!("nothing is violated: {} is not written", shown(path)));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use super::args::{Suite, VerifyArgs};
 use super::human::verdict_cell;
 use super::{interrupt, memory, progress};
-use crate::failure::Failure;
+use crate::failure::{Failure, shown};
 use crate::input;
 use crate::numbers::{grouped, seconds};
 use crate::out::Out;
@@ -66,7 +66,7 @@ fn read(path: &Path) -> Result<SuiteReport, Failure> {
         version: u32,
     }
     let text = input::read_report(path)?;
-    let name = path.display();
+    let name = shown(path);
     let refuse =
         |error: serde_json::Error| Failure::wrong(format_args!("{name} is no report of a suite: {error}"));
     let Versioned { version } = serde_json::from_slice(&text).map_err(refuse)?;

@@ -223,3 +223,19 @@ fn the_version_names_the_commit_and_the_features() {
         assert!(commit.chars().take(10).all(|c| c.is_ascii_hexdigit()), "{said}");
     }
 }
+
+/// A terminal would take it for a command.
+#[test]
+fn control_characters_in_the_name_of_a_file_are_not_printed() {
+    let place = Place::new().with("a\u{1b}[31mb.scn", PAIR).with("wrong\u{7}.scn", "ranks x\n");
+    let run = |words: &[&str]| Ran::from(place.command().args(words).output().expect("it can be started"));
+    for (words, said) in [
+        (["verify", "a\u{1b}[31mb.scn"], "a\\u{1b}[31mb.scn"),
+        (["verify", "wrong\u{7}.scn"], "wrong\\u{7}.scn:1:7"),
+        (["fmt", "none\u{1b}.scn"], "cannot read none\\u{1b}.scn"),
+    ] {
+        let ran = run(&words);
+        let text = format!("{}{}", ran.out, ran.err);
+        assert!(text.contains(said) && !text.contains(['\u{1b}', '\u{7}']), "{text}");
+    }
+}
