@@ -10,18 +10,20 @@
 //! **Promises.** What is said holds of the library and of the weakest MPI.
 //! **Leaves to others.** What epochs and locks keep apart (`access_order`, `weakest`).
 
-use crate::program::{Act, Job, Ordinal, Program, Start};
+mod texts;
+
+pub(crate) use self::texts::Point;
+
+use self::texts::{Entered, Texts};
+use crate::program::Job;
 use crate::weakest::Order;
-use carrousel_rank::{Communicator, Kind, Source, mpi};
+use carrousel_rank::{Communicator, Kind};
 use std::cell::{Cell, OnceCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::{mem, slice};
 
 /// Edges that are followed for one job. What is not known by then counts as not ordered.
 const WORK_MAX: usize = 1 << 27;
-
-/// A rank, and one of its steps.
-pub(crate) type Point = (u16, u16);
 
 /// The members of a collective without which a member cannot leave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +61,12 @@ enum Edge {
 pub(crate) struct HappensBefore<'a> {
     job: &'a Job,
     collectives: bool,
-    edges: OnceCell<StepEdges>,
+    edges: OnceCell<(StepEdges, Stuck)>,
     work: Cell<usize>,
 }
+
+/// By rank: the first step that no execution takes; `u16::MAX` for a rank that may take all of its steps.
+type Stuck = Vec<u16>;
 
 /// What follows the steps of each rank directly.
 #[derive(Debug)]
@@ -70,8 +75,8 @@ struct StepEdges {
     of_ranks: Vec<Vec<(u16, Edge)>>,
     /// The steps that leave a collective behind those that enter it.
     leave: Vec<Vec<Point>>,
-    /// By rank: the step that it takes in no execution, and so none behind it; the most if there is none.
-    stuck: Vec<u16>,
+    /// Waits that end in no execution: nobody sends what they wait for, or somebody does not come.
+    endless: Vec<Point>,
 }
 
 /// By rank: the first step that is surely over only when something else is.
@@ -81,42 +86,6 @@ impl Behind {
     /// Whether a step begins behind it.
     pub(crate) fn has(&self, (rank, step): Point) -> bool {
         self.0[usize::from(rank)] < step
-    }
-}
-
-/// The messages of a flow that can take each other's place: sender, receiver and tag.
-type Flow = (Communicator, u16, u16, u64);
-
-/// What the programs of all ranks send, receive and enter, in their order.
-#[derive(Default)]
-struct Texts {
-    sends: BTreeMap<Flow, Vec<Point>>,
-    /// The waits of receives, if there are any.
-    receives: BTreeMap<Flow, Vec<Option<Point>>>,
-    /// By receiver that does not name all that it receives: the steps that wait for its receives.
-    take_any: BTreeMap<(Communicator, u16), Vec<u16>>,
-    /// Of some message it is not known which receive takes it.
-    is_open: bool,
-    /// By communicator, its first rank, as communicators without a common rank may have one number, and the number of the
-    /// collective there: who enters it where, and waits for it.
-    collectives: BTreeMap<(Communicator, u16, usize), Vec<Entered>>,
-}
-
-struct Entered {
-    at: Point,
-    left: Option<u16>,
-    kind: Kind,
-    /// The rank that is the root, where the kind has one.
-    root: Option<u16>,
-    len: u64,
-    /// So many ranks have to enter it.
-    members: usize,
-}
-
-impl Entered {
-    /// Whether two members have entered the same collective.
-    fn is_like(&self, other: &Self) -> bool {
-        (self.kind, self.root, self.len) == (other.kind, other.root, other.len)
     }
 }
 
@@ -134,8 +103,8 @@ impl StepEdges {
         for (rank, program) in (0..).zip(&job.ranks) {
             texts.read(job.ranks.len(), rank, program);
         }
-        let stuck = texts.stuck(job, collectives);
-        let mut edges = Self { of_ranks: vec![Vec::new(); job.ranks.len()], leave: Vec::new(), stuck };
+        let of_ranks = vec![Vec::new(); job.ranks.len()];
+        let mut edges = Self { of_ranks, leave: Vec::new(), endless: Vec::new() };
         edges.follow_messages(&texts);
         if collectives {
             texts.collectives.values().for_each(|entered| edges.follow_collective(entered));
@@ -147,6 +116,10 @@ impl StepEdges {
     fn follow_messages(&mut self, texts: &Texts) {
         if texts.is_open {
             return;
+        }
+        for (flow, receives) in &texts.receives {
+            let sent = texts.sends.get(flow).map_or(0, Vec::len);
+            self.endless.extend(receives.iter().skip(sent).flatten());
         }
         for (flow, sends) in &texts.sends {
             let (communicator, _, to, _) = *flow;
@@ -189,19 +162,71 @@ impl StepEdges {
     fn follow_collective(&mut self, entered: &[Entered]) {
         let Some(first) = entered.first() else { return };
         let (kind, root, len) = (first.kind, first.root, first.len);
-        if entered.len() != first.members || !entered.iter().all(|it| it.is_like(first)) {
+        if !entered.iter().all(|it| it.is_like(first)) {
             return;
         }
         let is_root = |it: &Entered| root == Some(it.at.0);
         for awaited in [AwaitedMembers::Root, AwaitedMembers::All] {
             let awaits = |it: &&Entered| AwaitedMembers::of(kind, len, is_root(it)) == awaited;
             let leave = entered.iter().filter(awaits).filter_map(|it| Some((it.at.0, it.left?)));
+            let are_there = match awaited {
+                AwaitedMembers::All => entered.len() == first.members,
+                _ => entered.iter().any(is_root),
+            };
+            if !are_there {
+                self.endless.extend(leave);
+                continue;
+            }
             self.leave.push(leave.collect());
             let edge = Edge::ToAll(self.leave.len() - 1);
             for it in entered.iter().filter(|it| awaited == AwaitedMembers::All || is_root(it)) {
                 self.of_ranks[usize::from(it.at.0)].push((it.at.1, edge));
             }
         }
+    }
+
+    /// How far each rank gets at most: a step is taken when all that it is behind have been.
+    fn stuck(&self) -> Stuck {
+        let mut entering = vec![0; self.leave.len()];
+        // By rank and step: how many others it still waits for.
+        let mut waits: Vec<BTreeMap<u16, usize>> = vec![BTreeMap::new(); self.of_ranks.len()];
+        let mut wait = |(rank, step): Point| *waits[usize::from(rank)].entry(step).or_default() += 1;
+        self.endless.iter().for_each(|point| wait(*point));
+        for (_, edge) in self.of_ranks.iter().flatten() {
+            match edge {
+                Edge::To(point) => wait(*point),
+                Edge::ToAll(list) => entering[*list] += 1,
+            }
+        }
+        let entered = self.leave.iter().zip(&entering).filter(|(_, entering)| **entering > 0);
+        entered.for_each(|(leave, _)| leave.iter().for_each(|point| wait(*point)));
+        let first = |waits: &BTreeMap<u16, usize>| waits.keys().next().copied().unwrap_or(u16::MAX);
+        // By rank: how many of its edges have been followed.
+        let mut followed = vec![0; self.of_ranks.len()];
+        let mut goes_on: Vec<usize> = (0..self.of_ranks.len()).collect();
+        while let Some(rank) = goes_on.pop() {
+            while let Some((step, edge)) = self.of_ranks[rank].get(followed[rank])
+                && *step < first(&waits[rank])
+            {
+                followed[rank] += 1;
+                let reached = match edge {
+                    Edge::To(point) => slice::from_ref(point),
+                    Edge::ToAll(list) => {
+                        entering[*list] -= 1;
+                        if entering[*list] == 0 { &self.leave[*list] } else { &[][..] }
+                    }
+                };
+                for (other, at) in reached.iter().map(|(other, at)| (usize::from(*other), *at)) {
+                    let left = waits[other].entry(at).or_default();
+                    *left -= 1;
+                    if *left == 0 {
+                        waits[other].remove(&at);
+                        goes_on.push(other);
+                    }
+                }
+            }
+        }
+        waits.iter().map(first).collect()
     }
 }
 
@@ -214,7 +239,11 @@ impl HappensBefore<'_> {
             first[usize::from(rank)] = step;
             first
         };
-        let edges = self.edges.get_or_init(|| StepEdges::new(self.job, self.collectives));
+        let (edges, stuck) = self.edges.get_or_init(|| {
+            let edges = StepEdges::new(self.job, self.collectives);
+            let stuck = edges.stuck();
+            (edges, stuck)
+        });
         let mut first = alone(vec![0; edges.of_ranks.len()]);
         let mut is_met = vec![false; edges.leave.len()];
         // Ranks, each with the steps that are known to be behind since it was last looked at.
@@ -242,162 +271,15 @@ impl HappensBefore<'_> {
             }
         }
         // Nothing is taken behind the step where a rank is stuck.
-        first.iter_mut().zip(&edges.stuck).for_each(|(first, stuck)| *first = *stuck.min(first));
+        first.iter_mut().zip(stuck).for_each(|(first, stuck)| *first = *stuck.min(first));
         Behind(first)
-    }
-}
-
-impl Texts {
-    /// By rank: the step that it surely never takes, if it has one. As many messages are received as are sent at most, in all and
-    /// of each flow, and a collective is left as its kind says; all else goes on.
-    fn stuck(&self, job: &Job, collectives: bool) -> Vec<u16> {
-        let none = || vec![u16::MAX; job.ranks.len()];
-        if self.is_open {
-            return none();
-        }
-        let waits = self.waits(job.ranks.len(), collectives);
-        // By rank: how many of its waits are over.
-        let mut over = vec![0; job.ranks.len()];
-        let at =
-            |over: &[usize], rank: usize| waits[rank].get(over[rank]).map_or(u16::MAX, |(step, _)| *step);
-        let mut work = WORK_MAX;
-        loop {
-            let before = over.clone();
-            for rank in 0..waits.len() {
-                while let Some((_, awaited)) = waits[rank].get(over[rank]) {
-                    let Some(left) = work.checked_sub(1 + awaited.len()) else { return none() };
-                    work = left;
-                    if !awaited.iter().all(|(from, step)| *step < at(&over, usize::from(*from))) {
-                        break;
-                    }
-                    over[rank] += 1;
-                }
-            }
-            if over == before {
-                return (0..waits.len()).map(|rank| at(&over, rank)).collect();
-            }
-        }
-    }
-
-    /// By rank, ascending: the steps that wait, each with the steps of other ranks without which it does not end. One that nobody
-    /// takes stands for what is not there.
-    fn waits(&self, ranks: usize, collectives: bool) -> Vec<Vec<(u16, Vec<Point>)>> {
-        let mut waits: Vec<BTreeMap<u16, Vec<Point>>> = vec![BTreeMap::new(); ranks];
-        let nobody = (0, u16::MAX);
-        for (flow, receives) in &self.receives {
-            let mut sends = self.sends.get(flow).into_iter().flatten().copied();
-            for left in receives {
-                let sent = sends.next().unwrap_or(nobody);
-                if let Some((rank, step)) = left {
-                    waits[usize::from(*rank)].entry(*step).or_default().push(sent);
-                }
-            }
-        }
-        for entered in self.collectives.values().filter(|_| collectives) {
-            let Some(first) = entered.first().filter(|first| entered.iter().all(|it| it.is_like(first)))
-            else {
-                continue;
-            };
-            let is_root = |it: &Entered| first.root == Some(it.at.0);
-            for it in entered {
-                let awaited: Vec<Point> = match AwaitedMembers::of(first.kind, first.len, is_root(it)) {
-                    AwaitedMembers::Nobody => continue,
-                    AwaitedMembers::Root => {
-                        vec![entered.iter().find(|it| is_root(it)).map_or(nobody, |root| root.at)]
-                    }
-                    AwaitedMembers::All if entered.len() == first.members => {
-                        entered.iter().map(|it| it.at).collect()
-                    }
-                    AwaitedMembers::All => vec![nobody],
-                };
-                if let Some(left) = it.left {
-                    waits[usize::from(it.at.0)].entry(left).or_default().extend(awaited);
-                }
-            }
-        }
-        waits.into_iter().map(|of_rank| of_rank.into_iter().collect()).collect()
-    }
-
-    fn read(&mut self, ranks: usize, rank: u16, program: &Program) {
-        let mut receives: BTreeMap<Ordinal, (Flow, usize)> = BTreeMap::new();
-        // By communicator: the waits for receives.
-        let mut received: BTreeMap<Communicator, Vec<u16>> = BTreeMap::new();
-        let mut takes_any: BTreeSet<Communicator> = BTreeSet::new();
-        let mut entered: BTreeMap<Ordinal, ((Communicator, u16, usize), usize)> = BTreeMap::new();
-        let mut numbers: BTreeMap<Communicator, usize> = BTreeMap::new();
-        for (step, it) in (0..).zip(&program.steps) {
-            match &it.act {
-                Act::Start(request) => match program.starts[usize::from(*request)] {
-                    Start::Send { to, tag, communicator, .. } => {
-                        let flow = (communicator, rank, to as u16, mpi::tag(tag).0);
-                        self.sends.entry(flow).or_default().push((rank, step));
-                    }
-                    Start::Receive { from: Source::Rank(from), tag, communicator, .. } if tag.is_exact() => {
-                        let flow = (communicator, from.0 as u16, rank, tag.tag().0);
-                        let waits = self.receives.entry(flow).or_default();
-                        receives.insert(*request, (flow, waits.len()));
-                        waits.push(None);
-                    }
-                    Start::Receive { communicator, .. } => {
-                        takes_any.insert(communicator);
-                    }
-                    Start::Collective { kind, communicator, root, len } => {
-                        let number = numbers.entry(communicator).or_default();
-                        let place = (communicator, program.rank_in(communicator, 0), *number);
-                        *number += 1;
-                        let its = self.collectives.entry(place).or_default();
-                        entered.insert(*request, (place, its.len()));
-                        let has_root = matches!(kind, Kind::Broadcast | Kind::Reduce | Kind::Gather);
-                        let root = has_root.then(|| program.rank_in(communicator, root));
-                        let members =
-                            program.members(communicator).map_or(ranks, |members| members.len() as usize);
-                        its.push(Entered { at: (rank, step), left: None, kind, root, len, members });
-                    }
-                    // It may take what others would, or its message may be taken by others.
-                    Start::Later(_) => self.is_open = true,
-                    Start::Synchronize(_) | Start::Access(_) => {}
-                },
-                Act::Wait(requests) => {
-                    for request in requests.iter() {
-                        if let Start::Receive { communicator, .. } = program.starts[usize::from(*request)] {
-                            received.entry(communicator).or_default().push(step);
-                        }
-                        if let Some((flow, number)) = receives.remove(request)
-                            && let Some(waits) = self.receives.get_mut(&flow)
-                        {
-                            waits[number] = Some((rank, step));
-                        }
-                        if let Some((place, number)) = entered.remove(request)
-                            && let Some(its) = self.collectives.get_mut(&place)
-                        {
-                            its[number].left = Some(step);
-                        }
-                    }
-                }
-                // A receive that is cancelled takes nothing, and one that claims takes what a probe has found.
-                Act::Claim(_) | Act::ReceiveClaimed(_) | Act::Discard(_) | Act::Cancel(_) => {
-                    self.is_open = true;
-                }
-                Act::Define(_)
-                | Act::Test(_)
-                | Act::Probe { .. }
-                | Act::Compute(_)
-                | Act::Access(_)
-                | Act::TouchWindow(_)
-                | Act::AwaitGrants(_)
-                | Act::Touch { .. } => {}
-            }
-        }
-        for communicator in takes_any {
-            let waits = received.remove(&communicator).unwrap_or_default();
-            self.take_any.insert((communicator, rank), waits);
-        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::program::{Act, Program};
     use crate::scenario::job;
     use carrousel_scenario::load;
 
