@@ -27,7 +27,7 @@ impl<T> Parts<T> {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether the list has no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

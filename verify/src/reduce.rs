@@ -31,9 +31,9 @@
 //! - requests and releases of locks with calls that open or close exposures, if one window has both: what its host does
 //!   depends on which comes first. So are calls that unlock it, if it is exposed to a group.
 //!
-//! In jobs with windows an action without conflicts is taken alone. Where there is none, sets are looked for. In them, all
-//! arrivals of a window are one node, which needs the next call of each rank on that window. Messages are in such a set only
-//! if a rank waits for them before that call.
+//! In jobs with windows, an action without conflicts is taken alone. In a state without such an action, sets are looked for.
+//! There, all arrivals of a window are one node, which needs the next call of each rank on that window. Messages are in a set
+//! only if a rank waits for them before that call.
 //!
 //! Under the weakest MPI a call on a window may return where the library waits. Such a step is never taken alone, as a wait
 //! that counts on buffers is not, so that every state in which only such steps are left is met. It can only stop being
@@ -215,16 +215,17 @@ impl<P: Protocol> View<'_, P> {
     /// has as many as it has stages, and those of several flows multiply.
     fn seeds(&self) -> impl Iterator<Item = Node> {
         let heads = self.state.network.heads().map(|(channel, _)| self.end_of(*channel));
-        let steps = || {
-            let may_go_on =
-                |rank: &u16| !self.is_refused(*rank) && !self.model.need_not_return(self.state, *rank);
-            self.possible_steps().filter(may_go_on)
-        };
         // A send to a rank that waits is most likely what it waits for, and nothing more is in its set. On many ranks, most others
         // have large sets.
-        let [awaited, others] =
-            [true, false].map(|is| steps().filter(move |rank| self.sends_to_waiting(*rank) == is));
-        let steps = awaited.chain(others);
+        let steps = std::iter::once_with(|| {
+            let may_go_on =
+                |rank: &u16| !self.is_refused(*rank) && !self.model.need_not_return(self.state, *rank);
+            let steps = self.possible_steps().filter(may_go_on);
+            let (awaited, others): (Vec<u16>, Vec<u16>) =
+                steps.partition(|rank| self.sends_to_waiting(*rank));
+            awaited.into_iter().chain(others)
+        });
+        let steps = steps.flatten();
         let locks = std::iter::once_with(|| {
             let [locks, _] = self.lock_seeds();
             locks

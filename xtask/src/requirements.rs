@@ -73,7 +73,7 @@ fn is_there(directory: &Path, path: &str) -> bool {
     let goes_on = |found: &Path| rest.is_empty() || is_there(found, rest);
     let Some(beginning) = name.strip_suffix('*') else {
         let found = directory.join(name);
-        // A link to a library that is not there is none.
+        // A link counts only if its library is there.
         return found.exists() && goes_on(&found);
     };
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();

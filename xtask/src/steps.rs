@@ -122,11 +122,10 @@ impl Steps {
         }
     }
 
-    /// As [`Steps::new`], with the names of the steps that `take` takes, and what is known of their times. A user who has named
-    /// none of them is told so.
+    /// Those of the steps of `take` whose name contains `only`. Says how many they are, and how long they took last time.
     ///
     /// # Errors
-    /// The text for that user.
+    /// When no name contains `only`: a text that names the nearest one.
     pub(crate) fn announced(only: &str, take: impl FnOnce(&mut Self)) -> Result<Self, String> {
         let all = Self::listed(take);
         let mut steps = Self::new(only);

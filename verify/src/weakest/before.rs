@@ -5,7 +5,8 @@ use crate::program::{Act, Job, Ordinal};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-/// So many entries, one a rank, are kept of what is behind steps. Then all are dropped, and found anew when they are needed.
+/// The most entries that are kept of what is behind steps; each step has one for each rank. When there would be more, all are
+/// dropped, and found anew when they are needed.
 const KEPT_MAX: usize = 1 << 24;
 
 /// What is known of the order of the steps of a job.
