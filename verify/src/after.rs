@@ -46,7 +46,6 @@ pub(crate) fn after<P: Protocol>(model: &Model<P>, state: &State<P>, action: Act
     weakest::calls::check(model, state, action, &mut next);
     next.forget_what_is_over();
     check_end(model, &mut next);
-    // States are one that differ only in what is known already.
-    next.violations.retain(|violation| violation.is_last() || model.seeks(violation.check));
+    next.violations.retain(|violation| model.tells(violation));
     next
 }

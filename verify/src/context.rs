@@ -39,11 +39,7 @@ impl<'a, P: Protocol> StepContext<'a, P> {
     }
 
     pub(crate) fn violates(&mut self, check: Check, kind: ViolationKind) {
-        let violation = Violation { check, kind };
-        // What is known already is not told again: the step would not be one that is learned.
-        if violation.is_last() || self.model.seeks(check) {
-            self.state.violations.push(violation);
-        }
+        self.state.violations.push(Violation { check, kind });
     }
 
     pub(crate) fn start_of(&self, rank: u16, ordinal: Ordinal) -> Start {

@@ -9,7 +9,7 @@ use crate::learned::{StepBegin, StepInput};
 use crate::model::Model;
 use crate::network::{Channel, ChannelKind};
 use crate::program::{Act, Start};
-use crate::spent::{are_spent, flows, flows_with, is_of_messages};
+use crate::spent::{are_spent, flow_peers, is_of_messages};
 use crate::state::State;
 use crate::step::take;
 use carrousel_rank::{Explore, Protocol, RankId, Source};
@@ -82,11 +82,7 @@ fn peers_of_step<P: Protocol>(
         Start::Send { to, .. } => [to as u16].into_iter().collect(),
         Start::Receive { from: Source::Rank(from), .. } => [from.0 as u16].into_iter().collect(),
         // Any of its peers; or it is known only now which one.
-        Start::Receive { .. } | Start::Later(_) => {
-            let mut peers: SmallVec<_> = flows(&next.procs[usize::from(me)]).map(|(peer, _)| peer).collect();
-            peers.dedup();
-            peers
-        }
+        Start::Receive { .. } | Start::Later(_) => flow_peers(&next.procs[usize::from(me)]),
         Start::Collective { .. } | Start::Synchronize(_) | Start::Access(_) => SmallVec::new(),
     }
 }
@@ -101,11 +97,10 @@ fn forget_spent<P: Protocol>(
     let are_spent = are_spent(model, next, one, other);
     if are_spent {
         for (me, peer) in [(one, other), (other, one)] {
-            for context in flows_with(&next.procs[usize::from(me)], peer) {
-                let proc = next.procs[usize::from(me)].clone();
-                let begin =
-                    StepBegin { job: state.job, me, proc, input: StepInput::ForgetFlow(peer, context) };
-                take(model, begin, state, next);
+            let proc = &next.procs[usize::from(me)];
+            if proc.rank.flow_peers().any(|known| known.0 == u32::from(peer)) {
+                let (proc, input) = (proc.clone(), StepInput::ForgetFlows(peer));
+                take(model, StepBegin { job: state.job, me, proc, input }, state, next);
             }
         }
     }
@@ -129,7 +124,7 @@ mod tests {
         let (mut states, mut counts) = (model.init_states(), Vec::new());
         let mut actions = Vec::new();
         while let Some(state) = states.pop() {
-            counts.push(state.procs.iter().map(|proc| flows(proc).count()).sum());
+            counts.push(state.procs.iter().map(|proc| proc.rank.flow_peers().count()).sum());
             model.actions(&state, &mut actions);
             states.extend(actions.drain(..).take(1).filter_map(|action| model.next_state(&state, action)));
         }

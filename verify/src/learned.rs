@@ -41,8 +41,8 @@ pub(crate) enum StepInput {
     LandLast(Item),
     /// What the receiver of a flow, in the communicator of a context, has processed is forgotten.
     Forget(u16, Context, u32),
-    /// The flows from and to a peer, in the communicator of a context, are forgotten.
-    ForgetFlow(u16, Context),
+    /// The flows from and to a peer are forgotten.
+    ForgetFlows(u16),
 }
 
 impl StepInput {

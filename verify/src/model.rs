@@ -16,6 +16,7 @@ use crate::network::Message;
 use crate::program::{Act, Job, Ordinal, Program, Start};
 use crate::search::{CoverPoint, SearchGoal, SearchStatus, property_of};
 use crate::state::{Outlook, Proc, State};
+use crate::violation::Violation;
 use crate::weakest::Order;
 use carrousel_rank::{Call, Explore, Pattern, Protocol, Source, Speculation, mpi};
 use carrousel_scenario::Check;
@@ -84,6 +85,11 @@ impl<P: Protocol> Model<P> {
             Some(goal) => goal.check.is_none_or(|sought| sought == check),
             None => !self.shared.settled.is_settled(property_of(check)),
         }
+    }
+
+    /// Whether a violation makes a difference. One that is known already does not: two states are one that differ in it alone.
+    pub(crate) fn tells(&self, violation: &Violation) -> bool {
+        violation.is_last() || self.seeks(violation.check)
     }
 
     /// Whether it matters which accesses are under way together.

@@ -5,7 +5,7 @@ use crate::model::Model;
 use crate::network::{Channel, ChannelKind};
 use crate::program::Start;
 use crate::state::{Proc, State};
-use carrousel_rank::{Context, Explore, Protocol, RankId, Source};
+use carrousel_rank::{Explore, Protocol, RankId, Source};
 use smallvec::SmallVec;
 
 /// Whether items of the program's own messages are in a channel.
@@ -16,26 +16,21 @@ pub(crate) fn is_of_messages(channel: Channel) -> bool {
     ) && !channel.context.is_collective()
 }
 
-/// The flows of a rank, but for those of collectives: each peer and context.
-pub(crate) fn flows<P: Protocol>(proc: &Proc<P>) -> impl Iterator<Item = (u16, Context)> {
-    let flows = proc.rank.flows().filter(|(_, context)| !context.is_collective());
-    flows.map(|(peer, context)| (peer.0 as u16, context))
+/// The peers with which a rank has flows of messages, each once.
+pub(crate) fn flow_peers<P: Protocol>(proc: &Proc<P>) -> SmallVec<[u16; 4]> {
+    let mut peers: SmallVec<[u16; 4]> = proc.rank.flow_peers().map(|peer| peer.0 as u16).collect();
+    peers.dedup();
+    peers
 }
 
 impl<P: Protocol> Model<P> {
     /// Forgets all flows of a state through which no message goes any more, as a search that reduces orders does in each step.
     pub fn forget_spent_flows(&self, state: &mut State<P>) {
         for me in 0..state.procs.len() as u16 {
-            let mut peers: Vec<u16> = flows(&state.procs[usize::from(me)]).map(|(peer, _)| peer).collect();
-            peers.dedup();
-            peers.retain(|peer| are_spent(self, state, me, *peer));
-            for (me, peer) in peers.into_iter().flat_map(|peer| [(me, peer), (peer, me)]) {
-                let mut proc = Proc::clone(&state.procs[usize::from(me)]);
-                for context in flows_with(&proc, peer) {
-                    proc.rank.forget_flow(RankId(u32::from(peer)), context);
-                }
-                state.procs.set(usize::from(me), Hashed::new(proc));
-            }
+            let mut proc = Proc::clone(&state.procs[usize::from(me)]);
+            let spent = flow_peers(&proc).into_iter().filter(|peer| are_spent(self, state, me, *peer));
+            spent.for_each(|peer| proc.rank.forget_flows(RankId(u32::from(peer))));
+            state.procs.set(usize::from(me), Hashed::new(proc));
         }
     }
 }
@@ -58,15 +53,8 @@ pub(crate) fn forget_behind_last<P: Protocol>(
     proc: &mut Proc<P>,
 ) {
     if !waits_for(model, state, me, proc, peer) {
-        for context in flows_with(proc, peer) {
-            proc.rank.forget_flow(RankId(u32::from(peer)), context);
-        }
+        proc.rank.forget_flows(RankId(u32::from(peer)));
     }
-}
-
-/// The contexts of the flows of a rank with a peer, but for those of collectives.
-pub(crate) fn flows_with<P: Protocol>(proc: &Proc<P>, peer: u16) -> SmallVec<[Context; 2]> {
-    flows(proc).filter_map(|(to, context)| (to == peer).then_some(context)).collect()
 }
 
 /// Whether no message goes between two ranks any more, but for those of collectives.

@@ -50,7 +50,7 @@ pub(crate) fn take<P: Protocol>(
             let mut end = carry_out(model, &begin, next);
             learned.share(&mut end);
             come_to(model, next, me, &end);
-            if next.violations.is_empty() {
+            if !next.violations.iter().any(|violation| model.tells(violation)) {
                 learned.insert(hash, begin.clone(), end);
             }
         }),
@@ -95,7 +95,7 @@ fn carry_out<P: Protocol>(model: &Model<P>, begin: &StepBegin<P>, next: &mut Sta
         StepInput::Forget(to, of, processed) => {
             proc.rank.forget_seen(RankId(u32::from(*to)), *of, *processed);
         }
-        StepInput::ForgetFlow(peer, of) => proc.rank.forget_flow(RankId(u32::from(*peer)), *of),
+        StepInput::ForgetFlows(peer) => proc.rank.forget_flows(RankId(u32::from(*peer))),
     }
     let StepContext { leaving, ended, met, .. } = context;
     if model.is_reducing() {

@@ -35,11 +35,12 @@ pub trait Explore {
     /// so before it matters, with each announcement that it sends from now on.
     fn forget_seen(&mut self, to: RankId, context: Context, processed: u32);
 
-    /// The flows that have begun: each peer and context.
-    fn flows(&self) -> impl Iterator<Item = (RankId, Context)>;
+    /// The peers with which flows of the application's own messages have begun, each for each of its communicators.
+    fn flow_peers(&self) -> impl Iterator<Item = RankId>;
 
-    /// Forgets all of a flow from and to a peer. Changes nothing if no message goes through it any more.
-    fn forget_flow(&mut self, peer: RankId, context: Context);
+    /// Forgets the flows of the application's own messages from and to a peer. Changes nothing if no message goes through them
+    /// any more.
+    fn forget_flows(&mut self, peer: RankId);
 
     /// Forgets whose message a receive has got that is complete. Changes nothing if nobody will ask.
     fn forget_message(&mut self, receive: Handle);
@@ -82,12 +83,12 @@ impl<P: Protocol> Explore for Rank<P> {
         self.messages.forget_seen(to, context, processed);
     }
 
-    fn flows(&self) -> impl Iterator<Item = (RankId, Context)> {
-        self.messages.flows()
+    fn flow_peers(&self) -> impl Iterator<Item = RankId> {
+        self.messages.flow_peers()
     }
 
-    fn forget_flow(&mut self, peer: RankId, context: Context) {
-        self.messages.forget_flow(peer, context);
+    fn forget_flows(&mut self, peer: RankId) {
+        self.messages.forget_flows(peer);
     }
 
     fn forget_message(&mut self, receive: Handle) {

@@ -39,6 +39,12 @@ impl<P: Protocol> Flow<P> {
         Self { key, processed: 0, candidates: 0, sender, eager_sent, receiver, eager_taken }
     }
 
+    /// The peer, if the flow is not one of collectives.
+    #[cfg(feature = "checker")]
+    fn own_peer(&self) -> Option<RankId> {
+        (!Context(self.key as u16).is_collective()).then_some(RankId((self.key >> u16::BITS) as u32))
+    }
+
     /// Whether the peer has room for an eager message (rule EAGER_FITS_WINDOW).
     #[inline]
     pub(super) fn admits(&self, len: u64, window: u64) -> bool {
@@ -151,21 +157,23 @@ impl<P: Protocol> Flows<P> {
         }
     }
 
-    /// The peer and the context of each.
+    /// The peer of each flow of the application's own messages, by ascending number.
     #[cfg(feature = "checker")]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (RankId, Context)> {
-        let parts = |flow: &Flow<P>| (RankId((flow.key >> u16::BITS) as u32), Context(flow.key as u16));
-        self.flows.iter().map(parts)
+    pub(super) fn own_peers(&self) -> impl Iterator<Item = RankId> {
+        self.flows.iter().filter_map(Flow::own_peer)
     }
 
-    /// Forgets one.
+    /// Forgets those of a peer.
     #[cfg(feature = "checker")]
-    pub(super) fn forget(&mut self, peer: RankId, context: Context) {
-        if let Ok(at) = self.flows.binary_search_by_key(&key(peer, context), |flow| flow.key) {
-            let flow = self.flows.remove(at);
-            debug_assert_eq!(flow.candidates, 0, "a receive that waits for the peer needs it");
-            self.flows.shrink_to_fit();
-        }
+    pub(super) fn forget_own(&mut self, peer: RankId) {
+        let is_its = |flow: &Flow<P>| flow.own_peer() == Some(peer);
+        let of_peer = || self.flows.iter().filter(|flow| is_its(flow));
+        debug_assert!(
+            of_peer().all(|flow| flow.candidates == 0),
+            "a receive that waits for the peer needs it"
+        );
+        self.flows.retain(|flow| !is_its(flow));
+        self.flows.shrink_to_fit();
     }
 
     /// No receive waits for this peer any more. Returns how many could have been announced to it.

@@ -50,16 +50,16 @@ impl<P: Protocol> Messages<P> {
         debug_assert!(told.is_ok(), "no receiver processes more than was sent");
     }
 
-    /// The flows that have begun.
+    /// The peers of flows of the application's own messages.
     #[cfg(feature = "checker")]
-    pub(crate) fn flows(&self) -> impl Iterator<Item = (RankId, Context)> {
-        self.flows.iter()
+    pub(crate) fn flow_peers(&self) -> impl Iterator<Item = RankId> {
+        self.flows.own_peers()
     }
 
-    /// Forgets a flow, for which no receive waits.
+    /// Forgets these flows with a peer, for which no receive waits.
     #[cfg(feature = "checker")]
-    pub(crate) fn forget_flow(&mut self, peer: RankId, context: Context) {
-        self.flows.forget(peer, context);
+    pub(crate) fn forget_flows(&mut self, peer: RankId) {
+        self.flows.forget_own(peer);
     }
 
     /// Whether a message goes by rendezvous: its size or its mode asks for it, or there is no room at the receiver.
