@@ -29,6 +29,20 @@ pub fn text(path: impl AsRef<Path>) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display()))
 }
 
+/// The files with this ending in a directory and in those below it, but for what cargo has built.
+///
+/// # Panics
+/// When a directory cannot be read.
+pub fn files(directory: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).unwrap_or_else(|error| panic!("{}: {error}", directory.display()));
+    let of = |path: PathBuf| match path.is_dir() {
+        true if path.ends_with("target") => Vec::new(),
+        true => files(&path, ending),
+        false => Vec::from_iter(Some(path).filter(|path| path.extension().is_some_and(|it| it == ending))),
+    };
+    entries.flat_map(|entry| of(entry.expect("its entries can be read").path())).collect()
+}
+
 /// The scenarios, by name, in order.
 ///
 /// # Panics

@@ -1,9 +1,9 @@
 //! Within a crate, too, arrows point down: files do not name each other in circles.
 
 use carrousel_tests::modules::{Circle, Modules};
-use carrousel_tests::{packages, root};
+use carrousel_tests::{files, packages, root};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The root files of all libraries and programs of the workspace.
 fn roots() -> Vec<PathBuf> {
@@ -37,13 +37,6 @@ fn files_form_no_circles() {
     }
 }
 
-/// The sources in a directory, and in those below it.
-fn sources(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).expect("it is a directory");
-    let paths = entries.map(|entry| entry.expect("its entries can be read").path());
-    paths.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
-}
-
 /// A further network is an implementation of traits, and a variant there.
 #[test]
 fn the_engine_names_transports_in_one_module() {
@@ -53,7 +46,7 @@ fn the_engine_names_transports_in_one_module() {
         let text = std::fs::read_to_string(path).expect("it can be read");
         names.iter().any(|name| text.contains(name))
     };
-    let (inside, outside): (Vec<_>, Vec<_>) = sources(&source)
+    let (inside, outside): (Vec<_>, Vec<_>) = files(&source, "rs")
         .into_iter()
         .filter(names_one)
         .partition(|path| path.starts_with(source.join("backends")));
@@ -71,7 +64,7 @@ fn names_of_mpi(text: &str) -> Vec<&str> {
 /// To the endpoint all bits of a tag are alike: what they mean is the matter of the libraries on it.
 #[test]
 fn the_engine_has_no_names_of_mpi() {
-    for source in sources(&root().join("engine/src")) {
+    for source in files(&root().join("engine/src"), "rs") {
         let text = std::fs::read_to_string(&source).expect("it can be read");
         assert_eq!(names_of_mpi(&text), [""; 0], "in {}", source.display());
     }

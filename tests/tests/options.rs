@@ -2,26 +2,14 @@
 //! a page refers to is in it.
 
 use carrousel_options::OptionEntry;
-use carrousel_tests::root;
+use carrousel_tests::{files, root};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// The files with an ending in a directory and those below it.
-fn files(directory: &Path, ending: &str, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() && !path.ends_with("target") {
-            files(&path, ending, found);
-        } else if path.extension().is_some_and(|extension| extension == ending) {
-            found.push(path);
-        }
-    }
-}
 
 fn pages() -> Vec<PathBuf> {
     let mut pages =
         vec![root().join("README.md"), root().join("ARCHITECTURE.md"), root().join("CONTRIBUTING.md")];
-    files(&root().join("docs"), "md", &mut pages);
+    pages.extend(files(&root().join("docs"), "md"));
     pages
 }
 
@@ -40,7 +28,7 @@ fn wrong_settings(text: &str) -> Vec<String> {
 fn settings_that_are_named_are_settings() {
     assert_eq!(wrong_settings("say `verbs=off` or `verbs=all`, not `x=1`").len(), 1);
     let mut all = pages();
-    files(root(), "rs", &mut all);
+    all.extend(files(root(), "rs"));
     assert!(all.len() > 100, "{} files", all.len());
     let this = Path::new(file!()).file_name();
     for path in all.iter().filter(|path| path.file_name() != this) {

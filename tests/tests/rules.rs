@@ -1,6 +1,6 @@
 //! The register of rules, the code, and the ablations are complete: each rule of one is in the others.
 
-use carrousel_tests::{root, text};
+use carrousel_tests::{files, root, text};
 use carrousel_verify::rules::{RULES, RuleSet};
 use carrousel_verify::suite::ABLATIONS;
 use serde::Deserialize;
@@ -40,7 +40,7 @@ fn registers() -> Vec<(PathBuf, Register)> {
     let mut registers = Vec::new();
     for entry in protocols {
         let directory = entry.expect("it can be read").path();
-        if rules_of(&directory).is_empty() {
+        if !directory.is_dir() || rules_of(&directory).is_empty() {
             continue;
         }
         let path = directory.join("rules.toml");
@@ -51,21 +51,8 @@ fn registers() -> Vec<(PathBuf, Register)> {
     registers
 }
 
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).into_iter().flatten() {
-        let path = entry.expect("it can be read").path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 fn source_text(directory: &Path) -> String {
-    let mut files = Vec::new();
-    sources(directory, &mut files);
-    files.iter().map(text).collect()
+    files(directory, "rs").iter().map(text).collect()
 }
 
 /// The functions of the traits called `...Rules`, in capitals: one for each rule that can be switched off.

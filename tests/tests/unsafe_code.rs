@@ -1,9 +1,9 @@
 //! `unsafe` is where ARCHITECTURE.md says, and nowhere else.
 
-use carrousel_tests::{packages, root};
+use carrousel_tests::{files, packages, root};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use syn::visit::{self, Visit};
 use syn::{
     Attribute, ExprUnsafe, File, ItemFn, ItemForeignMod, ItemImpl, ItemMod, ItemTrait, Meta, Safety,
@@ -66,25 +66,14 @@ fn has_unsafe(code: &File) -> bool {
     finder.found
 }
 
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(directory).expect("it is there").flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// The files of `src` directories that have `unsafe`, from the root of the repository on.
 fn files_with_unsafe() -> BTreeSet<String> {
-    let mut files = Vec::new();
+    let mut sources = Vec::new();
     for package in packages() {
         let manifest = PathBuf::from(package["manifest_path"].as_str().expect("it has one"));
-        sources(&manifest.with_file_name("src"), &mut files);
+        sources.extend(files(&manifest.with_file_name("src"), "rs"));
     }
-    let with_unsafe = files.into_iter().filter(|file| {
+    let with_unsafe = sources.into_iter().filter(|file| {
         let text = fs::read_to_string(file).expect("it is there");
         has_unsafe(&syn::parse_file(&text).expect("it is Rust"))
     });
