@@ -3,45 +3,21 @@
 use crate::error::LaunchError;
 use crate::job::Host;
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
-
-/// Bytes of the longest host file: some hundred thousand hosts.
-const BYTES_MAX: u64 = 16 << 20;
-
-/// The text of a file, or of a pipe, as batch systems give one. A device without an end is an error.
-fn read_text(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(BYTES_MAX + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > BYTES_MAX {
-        let what =
-            format!("it is too long for a list of hosts, or has no end: expected at most {BYTES_MAX} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
-    }
-    Ok(text)
-}
 
 impl Host {
-    /// Reads a file with a host in each line: `HOST`, `HOST:RANKS` or `HOST slots=RANKS`; `#` begins a comment.
-    /// Batch systems write a line for each processor of a host: a host with several lines takes as many ranks as all
-    /// its lines together say.
+    /// The hosts that a file of this name lists, one in each line: `HOST`, `HOST:RANKS` or `HOST slots=RANKS`; `#` begins a
+    /// comment. Batch systems write a line for each processor of a host: a host with several lines takes as many ranks as
+    /// all its lines together say.
     ///
     /// # Errors
-    /// When the file cannot be read, is longer than 16 MiB, has no host, or has an invalid line, which the error names.
-    pub fn read_file(file: &Path) -> Result<Vec<Self>, LaunchError> {
-        let text = read_text(file).map_err(|source| LaunchError::File {
-            doing: "read",
-            path: file.to_owned(),
-            source,
-        })?;
-        let name = file.display().to_string();
+    /// When the text has no host, or has an invalid line, which the error names.
+    pub fn listed_in(name: &str, text: &str) -> Result<Vec<Self>, LaunchError> {
         let mut hosts = Vec::new();
         for (line, number) in text.lines().zip(1..) {
             let line = line.split('#').next().unwrap_or_default().trim();
             if !line.is_empty() {
                 let wrong = |found: &str, expected| LaunchError::InvalidHostFile {
-                    file: name.clone(),
+                    file: name.to_owned(),
                     line: Some(number),
                     found: found.to_owned(),
                     expected,
@@ -51,7 +27,7 @@ impl Host {
         }
         if hosts.is_empty() {
             let (found, expected) = ("no host".to_owned(), "a line for each, as in `node1 slots=4`");
-            return Err(LaunchError::InvalidHostFile { file: name, line: None, found, expected });
+            return Err(LaunchError::InvalidHostFile { file: name.to_owned(), line: None, found, expected });
         }
         Ok(Self::merge(hosts))
     }
@@ -93,12 +69,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Vec<(String, u32)>, String> {
-        let file = tempfile::NamedTempFile::new().expect("it can be made");
-        std::fs::write(file.path(), text).expect("it can be written");
-        let hosts = Host::read_file(file.path());
         let pairs = |hosts: Vec<Host>| hosts.into_iter().map(|host| (host.name, host.ranks)).collect();
-        let name = file.path().display().to_string();
-        hosts.map(pairs).map_err(|error| error.to_string().replace(&name, "hosts"))
+        Host::listed_in("hosts", text).map(pairs).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -107,12 +79,6 @@ mod tests {
         let expected = [("node1", 1), ("node2", 4), ("me@node3", 2)];
         assert_eq!(read(text), Ok(expected.map(|(name, ranks)| (name.to_owned(), ranks)).to_vec()));
         assert_eq!(read("a\na\nb:2\na\n"), Ok(vec![("a".to_owned(), 3), ("b".to_owned(), 2)]));
-    }
-
-    #[test]
-    fn a_device_without_an_end_is_an_error() {
-        let error = Host::read_file(Path::new("/dev/zero")).expect_err("it lists no hosts").to_string();
-        assert!(error.contains("/dev/zero") && error.contains("has no end"), "{error}");
     }
 
     #[test]
@@ -127,8 +93,6 @@ mod tests {
         check("a:2 slots=2", "hosts:1: found `slots=2`, expected nothing");
         check("\n-oProxyCommand=x", "hosts:2: found `-oProxyCommand=x`, expected HOST, ");
         check("# nobody\n", "hosts: found `no host`, expected a line for each");
-        let missing = Host::read_file(Path::new("/nowhere/hosts")).expect_err("there is none");
-        assert!(missing.to_string().starts_with("cannot read /nowhere/hosts: "), "{missing}");
     }
 
     proptest! {

@@ -18,12 +18,14 @@ use crate::verify::Drawing;
 use carrousel_launch::{
     Bind, Event, Host, Job, LaunchError, StopReason, agent, end_by_signals, run as launch,
 };
-use carrousel_options::Settings;
+use carrousel_options::{Settings, read_bounded};
 use carrousel_runner::{WaitReports, exceeds_memory_ahead};
 use carrousel_scenario::Scenario;
 use carrousel_trace::{TraceError, has_part, prepare};
 use std::env;
 use std::ffi::OsString;
+use std::fs::File;
+use std::io;
 use std::path::{self, Path, PathBuf};
 
 /// Failures that are reported one by one; a thousand ranks that fail alike are cut short.
@@ -96,6 +98,16 @@ fn run_scenario(args: &RunArgs, file: &Path, out: &mut Out, errors: Style) -> Re
     start(&args.place(job)?, Some(&scenario), errors)
 }
 
+/// Bytes of the longest file of hosts: some hundred thousand of them.
+const HOSTS_BYTES_MAX: u64 = 16 << 20;
+
+/// The text of a file of hosts, or of a pipe, as batch systems give one.
+fn read_hosts(file: &Path) -> Result<String, Failure> {
+    let bytes = File::open(file).and_then(|from| read_bounded(from, HOSTS_BYTES_MAX));
+    let text = bytes.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    text.map_err(|error| Failure::of_file("read", file, &error))
+}
+
 impl RunArgs {
     /// The job, where and how it is asked for.
     fn place(&self, mut job: Job) -> Result<Job, Failure> {
@@ -106,7 +118,7 @@ impl RunArgs {
         job.timeout = self.timeout;
         job.kill_after = Some(self.kill_after).filter(|time| !time.is_zero());
         job.hosts = match &self.hostfile {
-            Some(file) => Host::read_file(file).map_err(Failure::wrong)?,
+            Some(file) => Host::listed_in(&shown(file), &read_hosts(file)?).map_err(Failure::wrong)?,
             None => Host::merge(self.hosts.clone()),
         };
         // A login to where one is already need not be possible.

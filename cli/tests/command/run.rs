@@ -138,6 +138,10 @@ fn a_file_says_where_the_ranks_are() {
         .status(2)
         .complains("wrong:2: found `slots=x`, expected slots=RANKS");
     place.run("run -n 2 --hostfile nowhere true").status(2).complains("cannot read nowhere: ");
+    place
+        .run("run -n 2 --hostfile /dev/zero true")
+        .status(2)
+        .complains("cannot read /dev/zero: it is too large, or has no end");
     place.run("run -n 2 --hostfile nodes --hosts a true").status(2);
 }
 
