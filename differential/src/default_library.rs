@@ -106,8 +106,8 @@ impl Library for DefaultLibrary {
         }
     }
 
-    fn has_given_back(machine: &Machine<'_, Self>, state: &State, epoch: EpochId) -> bool {
-        state.epoch(machine.layout, epoch) == EpochPhase::Complete
+    fn has_given_back(machine: &Machine<'_, Self>, state: &State, lock: LockId) -> bool {
+        state.epoch(machine.layout, machine.plan.locks[lock].epoch) == EpochPhase::Complete
     }
 
     /// "These four operations are atomic with respect to each other."

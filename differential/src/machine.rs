@@ -125,8 +125,8 @@ pub(crate) trait Library: Sized {
     /// Whether what an epoch has to do is done; it is active.
     fn is_complete(machine: &Machine<'_, Self>, state: &State, epoch: EpochId) -> bool;
 
-    /// Whether a lock epoch that was opened has given its locks back.
-    fn has_given_back(machine: &Machine<'_, Self>, state: &State, epoch: EpochId) -> bool;
+    /// Whether a lock that was asked for is not held, and not wanted, any more.
+    fn has_given_back(machine: &Machine<'_, Self>, state: &State, lock: LockId) -> bool;
 
     /// Two accesses conflict that have a cell in common, of which one writes.
     fn conflict(machine: &Machine<'_, Self>, one: AccessId, other: AccessId) -> bool;
@@ -481,14 +481,14 @@ impl<'a, L: Library> Machine<'a, L> {
     fn is_contended(&self, state: &State, step: &Step) -> bool {
         let asked = step.opens.map_or(&[][..], |epoch| &self.plan.epochs[epoch].locks);
         asked.iter().map(|lock| &self.plan.locks[*lock]).any(|this| {
-            self.plan.locks.iter().any(|other| {
+            self.plan.locks.iter().enumerate().any(|(lock, other)| {
                 let epoch = &self.plan.epochs[other.epoch];
                 (other.window, other.target) == (this.window, this.target)
                     && other.origin != this.origin
                     && (other.exclusive || this.exclusive)
                     && (other.is_unchecked || this.is_unchecked)
                     && state.called(epoch.rank, epoch.opened_at)
-                    && !L::has_given_back(self, state, other.epoch)
+                    && !L::has_given_back(self, state, lock)
             })
         })
     }

@@ -5,7 +5,7 @@
 //! `post` that names the origin, and the n-th fences of all ranks to each other. As no program branches, the match is known
 //! before anything runs.
 
-use crate::program::{Access, AccessKind, Call, Program, Promises, Statement, Synchronization, members};
+use crate::program::{Access, Call, Program, Promises, Statement, Synchronization, members};
 
 /// An epoch, by its index in [`Plan::epochs`].
 pub(crate) type EpochId = usize;
@@ -328,6 +328,6 @@ impl Transfer {
 
     /// Whether it is one of the atomic ones.
     pub(crate) fn is_atomic(&self) -> bool {
-        !matches!(self.access.kind, AccessKind::Put | AccessKind::Get)
+        self.access.kind.is_atomic()
     }
 }

@@ -118,6 +118,11 @@ pub enum AccessKind {
 }
 
 impl AccessKind {
+    /// Whether it is one of the accumulates, which are atomic.
+    pub(crate) fn is_atomic(self) -> bool {
+        !matches!(self, Self::Put | Self::Get)
+    }
+
     /// Whether something comes back to the origin.
     pub fn fetches(self) -> bool {
         !matches!(self, Self::Put | Self::Accumulate(_))

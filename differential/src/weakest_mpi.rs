@@ -107,9 +107,11 @@ impl Library for WeakestMpi {
         false
     }
 
-    /// 12.5.3: locks are held until `unlock` returns.
-    fn has_given_back(machine: &Machine<'_, Self>, state: &State, epoch: EpochId) -> bool {
-        is_past(machine, state, &machine.plan.epochs[epoch])
+    /// 12.5.3: locks are held until `unlock` returns, or until a lock that they exclude is granted, as none is while they are
+    /// held; how long `unlock` has to wait after it has given a lock back is nothing that another rank can know.
+    fn has_given_back(machine: &Machine<'_, Self>, state: &State, lock: LockId) -> bool {
+        state.lock(machine.layout, lock) == LockPhase::Released
+            || is_past(machine, state, &machine.plan.epochs[machine.plan.locks[lock].epoch])
     }
 
     /// 12.7.2: accumulates of one origin to one place are ordered. 12.2.1: those of several origins are atomic if they use one

@@ -19,6 +19,7 @@ use carrousel_rank::Protocol;
 use carrousel_rank::epoch::Call;
 use carrousel_scenario::Assertion;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The assertions of a job.
 #[derive(Clone, Debug, Default)]
@@ -26,13 +27,21 @@ pub(crate) struct AssertionFacts {
     /// By rank and step: what is not so there, however the ranks take turns.
     broken: Vec<BTreeMap<u16, BrokenAssertion>>,
     /// By rank and step of a fence: fences of other ranks that do not say the same. It shows at the second of both.
-    differ: Vec<BTreeMap<u16, Vec<(Location, BrokenAssertion)>>>,
+    differ: Vec<BTreeMap<u16, Vec<SaidByOthers>>>,
     /// By rank and step of a `start` that says `nocheck`: the posts that have to be over.
     awaited: Vec<BTreeMap<u16, Vec<Location>>>,
     /// By rank and step of one of these posts: the starts that it has to be over for.
     awaiting: Vec<BTreeMap<u16, Vec<Location>>>,
     /// The locks that say `nocheck`.
     locks: UncheckedLocks,
+}
+
+/// What a fence says, and the fences of the same epoch that do not say so; or the other way round.
+#[derive(Clone, Debug)]
+struct SaidByOthers {
+    assertion: Assertion,
+    is_mine: bool,
+    others: Arc<[Location]>,
 }
 
 /// The steps that open epochs of one side, accesses or exposures, ascending. A fence is towards all peers, and kept once: a
@@ -125,9 +134,12 @@ impl AssertionFacts {
 
     /// A fence does not say what one that was called before it says.
     fn differs<P: Protocol>(&self, state: &State<P>, me: u16, step: u16) -> Option<BrokenAssertion> {
-        let others = self.differ.get(usize::from(me))?.get(&step)?;
-        let is_made = |at: &Location| state.procs[usize::from(at.rank)].pc > at.step;
-        others.iter().find(|(other, _)| is_made(other)).map(|(_, broken)| *broken)
+        let said = self.differ.get(usize::from(me))?.get(&step)?;
+        let is_made = |at: &&Location| state.procs[usize::from(at.rank)].pc > at.step;
+        said.iter().find_map(|SaidByOthers { assertion, is_mine, others }| {
+            let other = *others.iter().find(is_made)?;
+            Some(BrokenAssertion::SaidByOne { assertion: *assertion, other, is_mine: *is_mine })
+        })
     }
 
     /// An access epoch begins before one of its exposures, and says that it does not.
@@ -231,28 +243,32 @@ impl AssertionFacts {
 
     /// What one rank says of a fence, all say.
     fn compare_fences(&mut self, job: &Job, refused: &[Refused]) {
-        // By window and number of the fence: the first rank's.
-        let mut first: BTreeMap<(u16, usize), (Location, &Synchronization)> = BTreeMap::new();
+        // By window and number of the fence.
+        let mut all: BTreeMap<(u16, usize), Vec<(Location, &Synchronization)>> = BTreeMap::new();
         for (rank, program) in (0..).zip(&job.ranks) {
             let mut number: BTreeMap<u16, usize> = BTreeMap::new();
             let fences = calls_made(program, refused.get(usize::from(rank)));
             for (step, call) in fences.filter(|(_, call)| matches!(call.call(), Call::Fence)) {
                 let at = number.entry(call.window).or_default();
-                let (other, its) =
-                    *first.entry((call.window, *at)).or_insert((Location { rank, step }, call));
+                all.entry((call.window, *at)).or_default().push((Location { rank, step }, call));
                 *at += 1;
-                for assertion in [Assertion::NoPrecede, Assertion::NoSucceed] {
-                    let is_mine = says(call, assertion);
-                    if is_mine != says(its, assertion) {
-                        let sides = [
-                            ((rank, step), other, is_mine),
-                            ((other.rank, other.step), Location { rank, step }, !is_mine),
-                        ];
-                        for ((rank, step), other, is_mine) in sides {
-                            let broken = BrokenAssertion::SaidByOne { assertion, other, is_mine };
-                            self.differ[usize::from(rank)].entry(step).or_default().push((other, broken));
-                        }
-                    }
+            }
+        }
+        for (fences, assertion) in
+            all.values().flat_map(|fences| [(fences, Assertion::NoPrecede), (fences, Assertion::NoSucceed)])
+        {
+            let group = |answer: bool| -> Arc<[Location]> {
+                let its = fences.iter().filter(|(_, call)| says(call, assertion) == answer);
+                its.map(|(at, _)| *at).collect()
+            };
+            let (with, without) = (group(true), group(false));
+            if with.is_empty() || without.is_empty() {
+                continue;
+            }
+            for (is_mine, mine, others) in [(true, &with, &without), (false, &without, &with)] {
+                for at in mine.iter() {
+                    let said = SaidByOthers { assertion, is_mine, others: Arc::clone(others) };
+                    self.differ[usize::from(at.rank)].entry(at.step).or_default().push(said);
                 }
             }
         }

@@ -104,7 +104,9 @@ impl UncheckedLocks {
                     let numbers = view.epochs().map(|epoch| epoch.name().number as usize);
                     numbers.filter_map(|number| Some(opened.get(number)?.0)).collect()
                 }
-                None => plan.open_epochs(state, rank, lock.window).collect(),
+                None => {
+                    plan.open_locks(state, rank, lock.window, lock.target.map(|host| host.0 as u16)).collect()
+                }
             };
             let other = steps.into_iter().find(|step| {
                 let other = job.ranks[usize::from(rank)].call_at(*step).and_then(Lock::of);

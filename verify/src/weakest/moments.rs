@@ -485,16 +485,21 @@ impl<'a, P: Protocol> Inquiry<'a, P> {
 }
 
 impl WindowPlan {
-    /// The steps that have opened the epochs of a rank that are not surely complete.
-    pub(crate) fn open_epochs<P: Protocol>(
+    /// The steps that have opened the epochs of a rank with a lock that may be held or wanted: of one host, or of any.
+    pub(crate) fn open_locks<P: Protocol>(
         &self,
         state: &State<P>,
         rank: u16,
         window: u16,
+        host: Option<u16>,
     ) -> impl Iterator<Item = u16> {
         let pc = state.procs[usize::from(rank)].pc;
         let is_there = move |(at, epoch): &(u16, &EpochPlan)| {
-            epoch.window == window && epoch.opened < pc && !self.is_past(state, (rank, *at))
+            let is_asked = |of: &u16| host.is_none_or(|host| host == *of);
+            let is_kept = |of| !self.has_freed(state, (rank, *at), of);
+            epoch.window == window
+                && epoch.opened < pc
+                && epoch.hosts(self.ranks()).filter(is_asked).any(is_kept)
         };
         (0..).zip(&self.rank(rank).epochs).filter(is_there).map(|(_, epoch)| epoch.opened)
     }
