@@ -5,6 +5,7 @@ use carrousel_engine as engine;
 use carrousel_rank::epoch::{EpochUsageError, OperationError};
 use carrousel_rank::wire::WireError;
 use carrousel_rank::{ProtocolError, UsageError};
+use carrousel_system::inherited::Inherited;
 use std::fmt;
 use thiserror::Error;
 
@@ -202,6 +203,9 @@ pub enum Error {
     /// The program asks for something that real runs do not have yet.
     #[error("{class}: {0} cannot be carried out in real runs yet; `carrousel sim --app` simulates it", class = self.class())]
     SimulatedOnly(&'static str),
+    /// This process is a child that its parent has made by `fork` when it was part of a job: the child is not.
+    #[error("{class}: {0}", class = self.class())]
+    Inherited(Inherited),
     /// A mistake of this library.
     #[error("{class}: {0}; please report this", class = self.class())]
     Internal(&'static str),
@@ -228,6 +232,7 @@ impl From<engine::Error> for Error {
             Raw::Option(why) => Self::Option(why),
             Raw::Memory(why) => Self::Memory(why),
             Raw::Trace(why) => Self::Trace(why),
+            Raw::Inherited(inherited) => Self::Inherited(inherited),
             Raw::Internal(what) => Self::Internal(what),
         }
     }
@@ -268,6 +273,7 @@ impl Error {
             | Self::Disagreement(_)
             | Self::NotReceived(_)
             | Self::SimulatedOnly(_)
+            | Self::Inherited(_)
             | Self::Trace(_) => Class::Other,
         }
     }

@@ -2,6 +2,7 @@
 
 use carrousel_rank::wire::WireError;
 use carrousel_rank::{ProtocolError, UsageError};
+use carrousel_system::inherited::Inherited;
 use thiserror::Error;
 
 /// An error of an endpoint.
@@ -68,6 +69,9 @@ pub enum Error {
     /// The requested trace cannot be written.
     #[error("{0}")]
     Trace(String),
+    /// This process is a child that its parent has made by `fork` when it was part of a job: the child is not.
+    #[error("{0}")]
+    Inherited(#[from] Inherited),
     /// A mistake of this library.
     #[error("{0}; please report this")]
     Internal(&'static str),

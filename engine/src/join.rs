@@ -6,6 +6,7 @@ use crate::endpoint::{Endpoint, Launcher, NodeTopology, PmiConnection};
 use carrousel_launch::{Client, LaunchError};
 use carrousel_options::{CheckUsage, Settings, VerbsScope};
 use carrousel_rank::RankId;
+use carrousel_system::inherited;
 use signal_hook::consts::SIGUSR1;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,7 @@ pub struct Joined {
 /// # Errors
 /// If the launcher cannot be reached, an option is wrong, or there is too little memory.
 pub fn join(settings: &Settings) -> Result<Joined, Error> {
+    inherited::keep()?;
     if JOINED.swap(true, Ordering::SeqCst) {
         let twice = "this process has joined its job before: it can do so once";
         return Err(Error::Launch(twice.to_owned()));
@@ -49,6 +51,7 @@ pub fn join_by(
     asked: Arc<AtomicBool>,
     settings: &Settings,
 ) -> Result<Joined, Error> {
+    inherited::keep()?;
     let topology = match &mut client {
         None => NodeTopology { me: RankId(0), ranks: 1, neighbours: vec![RankId(0)], here: 1 },
         Some(client) => {

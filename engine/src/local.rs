@@ -5,6 +5,7 @@ use crate::backends::AnyNetwork;
 use crate::backends::shm::Settings;
 use crate::endpoint::{Endpoint, NodeTopology};
 use carrousel_rank::{Options, RankId};
+use carrousel_system::inherited;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -54,6 +55,7 @@ impl LocalJob {
         settings: Settings,
         net: Option<AnyNetwork>,
     ) -> Result<Endpoint, Error> {
+        inherited::keep()?;
         let lost = |rank: RankId| Error::PeerLost { rank: rank.0, why: None };
         let known = Arc::clone(&self.addresses);
         let look_up = move |rank: RankId| {

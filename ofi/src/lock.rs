@@ -5,6 +5,7 @@
     reason = "a host that promises to use a domain from one thread at a time needs no lock"
 )]
 
+use carrousel_system::inherited::{self, Inherited};
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -29,8 +30,13 @@ impl<T> Lock<T> {
     }
 
     /// The value, until the guard is dropped. Not while this thread has another guard.
+    /// A child that has inherited it ends here.
     #[inline(always)]
     pub(crate) fn lock(&self) -> Guard<'_, T> {
+        // First of all: another thread may have had the mutex when the child was made, and nobody gives it back there.
+        if let Some(inherited) = inherited::inherited() {
+            end_child(inherited);
+        }
         let guard = self.mutex.as_ref().map(Mutex::lock);
         // SAFETY: nobody else has a reference: no other thread, by the mutex or the host's promise, nor this one, as no
         // use of a value calls the host.
@@ -41,6 +47,20 @@ impl<T> Lock<T> {
     #[inline(always)]
     pub(crate) fn with<R>(&self, act: impl FnOnce(&mut T) -> R) -> R {
         act(&mut self.lock())
+    }
+}
+
+/// Ends a child that calls its parent's provider. An error would not do: libraries above have inherited more, such as the
+/// connection to the launcher, and would leave the job, or end it, in their parent's name.
+#[cold]
+#[inline(never)]
+fn end_child(inherited: Inherited) -> ! {
+    // Not by `tell`, whose lock another thread may have had.
+    eprintln!("carrousel: {inherited}; it ends here");
+    // SAFETY: what the child has printed is written; then it ends without the handlers that its parent has registered.
+    unsafe {
+        libc::fflush(std::ptr::null_mut());
+        libc::_exit(1)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::host;
 use crate::tell::tell;
 use carrousel_engine::{AnyNetwork, Endpoint, OpenPeers};
 use carrousel_options::{OptionEntry, Origin, Settings, ValueKind, VerbsScope};
+use carrousel_system::inherited;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -96,6 +97,7 @@ pub(crate) fn parameters() -> impl Iterator<Item = (&'static str, String)> {
 
 /// An endpoint of the engine.
 pub(crate) fn open() -> Result<Endpoint, Errno> {
+    inherited::keep().map_err(|inherited| refused(&inherited, Errno::OTHER))?;
     let settings = read()?;
     let ring = match settings.origin("shm_ring") {
         Some(Origin::Default) | None => settings.shm_ring().min(RING_BYTES),

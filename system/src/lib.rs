@@ -8,6 +8,7 @@
 //! of its own.
 //! **Leaves to others.** What answers mean: this crate decides nothing. Mapping memory, which needs `unsafe`, is in
 //! `transport-shm`, starting processes in `launch`; neither is done for a simulated rank in another way.
+//! [`inherited`] tells a child made by `fork` from the process whose part in a job it has a copy of.
 //! **Limits.** Linux only.
 //! **Entry point.** [`System`].
 //!
@@ -17,10 +18,12 @@
 //! SYSTEM.yield_now();
 //! assert!(SYSTEM.now() >= began);
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
+#![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(carrousel_simulated)]
 mod installed;
+pub mod inherited;
 mod interface;
 mod memory;
 mod real;

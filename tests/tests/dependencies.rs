@@ -62,6 +62,7 @@ const ALLOWED: [(&str, &[&str]); 35] = [
             "carrousel-engine",
             "carrousel-options",
             "carrousel-rank",
+            "carrousel-system",
             "carrousel-trace",
             "carrousel-transport-shm",
             "carrousel-transport-verbs",

@@ -25,7 +25,7 @@ impl Communicator {
 
     /// A non-blocking barrier that checks that all ranks have called it; `None` if `check_usage` does not ask for it.
     fn checked_ibarrier(&self, site: CallSite) -> Result<Option<Request<u8>>, Error> {
-        if self.shared.with(|endpoint| endpoint.check_usage()) == CheckUsage::Off {
+        if self.shared.read(Endpoint::check_usage) == CheckUsage::Off {
             return Ok(None);
         }
         let begin = |endpoint: &mut Endpoint| begin_agreement(endpoint, self.id(), Joint::Ibarrier, site);

@@ -7,7 +7,7 @@ pub use self::communicator::Communicator;
 
 use self::group::Group;
 use crate::Error;
-use carrousel_engine::{COMPARED, CallContext, Membership};
+use carrousel_engine::{COMPARED, CallContext, Endpoint, Membership};
 use carrousel_rank::{Members, RankId};
 
 impl Communicator {
@@ -51,7 +51,7 @@ impl Communicator {
     /// If there are no more communicators, or a rank is gone.
     #[track_caller]
     pub fn split_by_node(&self) -> Result<Self, Error> {
-        let first = self.shared.with(|endpoint| endpoint.neighbours().first().map_or(0, |rank| rank.0));
+        let first = self.shared.read(|endpoint| endpoint.neighbours().first().map_or(0, |rank| rank.0));
         self.split(Some(first), 0)?.ok_or(Error::Internal("a rank is on no node"))
     }
 
@@ -60,7 +60,7 @@ impl Communicator {
     #[track_caller]
     fn of_members(&self, members: &[RankId]) -> Result<Self, Error> {
         let number = self.free_number()?;
-        let (me, ranks) = self.shared.with(|endpoint| (endpoint.me(), endpoint.ranks()));
+        let (me, ranks) = self.shared.read(|endpoint| (endpoint.me(), endpoint.ranks()));
         let members = Members::new(members, ranks).map_err(Error::from)?;
         let (id, membership) = match members.contains(RankId(me)) {
             true => self.shared.with(|endpoint| endpoint.define(number, &members))?,
@@ -79,9 +79,9 @@ impl Communicator {
         // This acts as a barrier. A call of that name would agree with a barrier that the program calls elsewhere.
         self.allreduce(&[0u8], &mut [0], |left, _| left)?;
         for block in 0..usize::from(carrousel_rank::Communicator::MAX).div_ceil(COMPARED) {
-            let own = self
-                .shared
-                .with(|endpoint| endpoint.communicators_taken(block, |rank| self.group.contains(rank)));
+            let is_member = |rank| self.group.contains(rank);
+            let taken = |endpoint: &mut Endpoint| Ok::<_, Error>(endpoint.communicators_taken(block, is_member));
+            let own = self.shared.with(taken)?;
             let mut taken = own;
             self.allreduce(&own, &mut taken, |left, right| left | right)?;
             self.shared.with(|endpoint| endpoint.communicators_agreed(block, &taken));

@@ -4,7 +4,7 @@
 use crate::collectives::agree;
 use crate::usage::{Joint, NotReceived, PackedLine, Unreceived};
 use crate::{CallSite, Communicator, Error};
-use carrousel_engine::LeftBehind;
+use carrousel_engine::{Endpoint, LeftBehind};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{Context, mpi};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -25,11 +25,9 @@ impl Communicator {
     ///
     /// `Ok` has the error to report although the job has ended well: messages that were not received.
     pub(crate) fn leave(&self, site: CallSite) -> Result<Option<Error>, Error> {
-        let mode = self.shared.with(|endpoint| {
-            // The call may be on behalf of another site.
-            endpoint.observe();
-            endpoint.check_usage()
-        });
+        // The call may be on behalf of another site.
+        self.shared.with(Endpoint::observe);
+        let mode = self.shared.read(Endpoint::check_usage);
         let mut left = None;
         if mode != CheckUsage::Off {
             self.shared.with(|endpoint| agree(endpoint, self.id(), Joint::Finalize, site))?;
@@ -71,7 +69,7 @@ impl Communicator {
             let Question { context, tag, count } = *question;
             let context = Context(u16::try_from(context).ok()?);
             self.shared
-                .with(|endpoint| endpoint.sent_at(to, context, mpi::tag(tag), count))
+                .read(|endpoint| endpoint.sent_at(to, context, mpi::tag(tag), count))
                 .map(PackedLine::from)
         };
         let answers: Vec<PackedLine> =

@@ -4,7 +4,7 @@ use crate::shared::Shared;
 use crate::{CallSite, Communicator, Error};
 use carrousel_engine::{Joined, PmiConnection};
 use carrousel_options::{OptionError, SIMULATION, Settings};
-use carrousel_system::{Defect, SYSTEM, System};
+use carrousel_system::{Defect, SYSTEM, System, inherited};
 use std::env;
 
 /// The job, from the moment this process joins it until it leaves by [`Job::finalize`].
@@ -88,6 +88,10 @@ impl Job {
     /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
     pub fn abort(self, code: i32, message: &str) -> ! {
         eprintln!("{message}");
+        if inherited::inherited().is_some() {
+            // The job is its parent's.
+            std::process::exit(code);
+        }
         self.world.shared.with(|endpoint| endpoint.abandon());
         // This ends the process, too. If the launcher cannot be told, it notices the end of the process.
         let _ = self.connection.abort(code, message);

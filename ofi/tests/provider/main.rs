@@ -2,6 +2,7 @@
 #![allow(unsafe_code, reason = "a host calls by pointers")]
 
 mod atomics;
+mod children;
 mod crowd;
 mod host;
 mod info;

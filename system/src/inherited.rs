@@ -1,0 +1,188 @@
+//! Whether this process is a child that has inherited another one's part in a job.
+//!
+//! A child made by `fork` has a copy of its parent's memory, and the same shared memory, descriptors and adapters. If both
+//! used them, each would take what is meant for the other: so a child must not.
+#![allow(unsafe_code, reason = "the kernel is asked to clear a page in children")]
+
+use rustix::mm::{Advice, madvise};
+use std::error::Error;
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+
+/// Bytes of a page, or of several: pages of other processors may have more.
+const PAGE: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 1 << 16 };
+
+/// A page of its own: nothing else is cleared with it.
+#[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
+#[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
+struct Page([AtomicU8; PAGE]);
+
+/// Not 0 in the process that has [kept](keep) what it has. It begins as zeros, so that it is no part of a file: of such
+/// memory alone the kernel clears a page.
+static OWN: Page = Page([const { AtomicU8::new(0) }; PAGE]);
+
+/// The process that has kept what it has; 0 if none has.
+static KEEPER: AtomicU32 = AtomicU32::new(0);
+
+/// Whether a child can be told from its parent.
+static IS_KEPT: AtomicBool = AtomicBool::new(false);
+
+/// A process has inherited from another one what only that one may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inherited {
+    /// The process that it is of.
+    pub parent: u32,
+    /// This process.
+    pub child: u32,
+}
+
+impl fmt::Display for Inherited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { parent, child } = self;
+        write!(
+            f,
+            "process {child} is a child of process {parent}, which is part of the job, and no part of it itself: after a \
+             fork, the parent alone may call the library (a child may `exec`, and start a job of its own)"
+        )
+    }
+}
+
+impl Error for Inherited {}
+
+/// From now on, children of this process are known by [`inherited`]. Again and again is allowed.
+///
+/// # Errors
+/// In such a child.
+pub fn keep() -> Result<(), Inherited> {
+    if let Some(inherited) = inherited() {
+        return Err(inherited);
+    }
+    if IS_KEPT.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    KEEPER.store(std::process::id(), Ordering::Relaxed);
+    // Miri knows no such advice, nor does a kernel before 4.14: children are not noticed there.
+    // SAFETY: the page is this static alone, which is aligned to it; its bytes are atomics, which may change at any time.
+    let is_wiped = !cfg!(miri)
+        && unsafe { madvise(OWN.0.as_ptr().cast_mut().cast(), PAGE, Advice::LinuxWipeOnFork) }.is_ok();
+    OWN.0[0].store(1, Ordering::Relaxed);
+    IS_KEPT.store(is_wiped, Ordering::Release);
+    Ok(())
+}
+
+/// Whether this process may be such a child, in one comparison: [`inherited`] says whether it is.
+#[inline(always)]
+fn may_be_child() -> bool {
+    OWN.0[0].load(Ordering::Relaxed) == 0
+}
+
+/// Set if this process is a child of one that has kept what it has.
+#[inline(always)]
+pub fn inherited() -> Option<Inherited> {
+    if may_be_child() { look() } else { None }
+}
+
+#[cold]
+#[inline(never)]
+fn look() -> Option<Inherited> {
+    IS_KEPT.load(Ordering::Acquire).then(|| Inherited {
+        parent: KEEPER.load(Ordering::Relaxed),
+        child: std::process::id(),
+    })
+}
+
+/// What only the process may give back that has made it: in a child it stays, as the parent still uses it.
+#[derive(Debug)]
+pub struct OfThisProcess<T>(ManuallyDrop<T>);
+
+impl<T> OfThisProcess<T> {
+    /// Of this process.
+    pub fn new(value: T) -> Self {
+        Self(ManuallyDrop::new(value))
+    }
+}
+
+impl<T> Deref for OfThisProcess<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> DerefMut for OfThisProcess<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
+    }
+}
+
+impl<T> Drop for OfThisProcess<T> {
+    fn drop(&mut self) {
+        if inherited().is_none() {
+            // SAFETY: nobody uses the value after this, and it is dropped here only.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
+    }
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use nix::sys::wait::{WaitStatus, waitpid};
+    use nix::unistd::{ForkResult, fork};
+
+    struct Told<'a>(&'a AtomicBool);
+
+    impl Drop for Told<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// What a child finds, as its exit status.
+    fn in_child(finds: impl FnOnce() -> i32) -> i32 {
+        // SAFETY: the child allocates nothing and ends at once.
+        match unsafe { fork() }.expect("there is room for a process") {
+            ForkResult::Child => {
+                let status = finds();
+                // SAFETY: nothing of the parent's is flushed or dropped.
+                unsafe { nix::libc::_exit(status) }
+            }
+            ForkResult::Parent { child } => match waitpid(child, None) {
+                Ok(WaitStatus::Exited(_, status)) => status,
+                other => panic!("{other:?}"),
+            },
+        }
+    }
+
+    #[test]
+    fn a_child_knows_that_it_is_one() {
+        keep().expect("this process is no child of one that has kept anything");
+        assert_eq!(keep(), Ok(()), "again");
+        assert_eq!(inherited(), None);
+        let parent = std::process::id();
+        let status = in_child(|| {
+            let is_child = inherited().is_some_and(|it| it.parent == parent && it.child == std::process::id());
+            i32::from(is_child) + 2 * i32::from(keep().is_err())
+        });
+        assert_eq!(status, 3);
+        assert_eq!(inherited(), None, "the parent is as before");
+    }
+
+    #[test]
+    fn a_child_gives_nothing_back() {
+        keep().expect("this process is no child of one that has kept anything");
+        let is_dropped = AtomicBool::new(false);
+        let status = in_child(|| {
+            drop(OfThisProcess::new(Told(&is_dropped)));
+            i32::from(is_dropped.load(Ordering::Relaxed))
+        });
+        assert_eq!(status, 0);
+        drop(OfThisProcess::new(Told(&is_dropped)));
+        assert!(is_dropped.load(Ordering::Relaxed));
+    }
+}
