@@ -87,10 +87,9 @@ pub fn inherited() -> Option<Inherited> {
 #[cold]
 #[inline(never)]
 fn look() -> Option<Inherited> {
-    IS_KEPT.load(Ordering::Acquire).then(|| Inherited {
-        parent: KEEPER.load(Ordering::Relaxed),
-        child: std::process::id(),
-    })
+    IS_KEPT
+        .load(Ordering::Acquire)
+        .then(|| Inherited { parent: KEEPER.load(Ordering::Relaxed), child: std::process::id() })
 }
 
 /// What only the process may give back that has made it: in a child it stays, as the parent still uses it.
@@ -166,7 +165,8 @@ mod tests {
         assert_eq!(inherited(), None);
         let parent = std::process::id();
         let status = in_child(|| {
-            let is_child = inherited().is_some_and(|it| it.parent == parent && it.child == std::process::id());
+            let is_child =
+                inherited().is_some_and(|it| it.parent == parent && it.child == std::process::id());
             i32::from(is_child) + 2 * i32::from(keep().is_err())
         });
         assert_eq!(status, 3);

@@ -21,9 +21,9 @@
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod inherited;
 #[cfg(carrousel_simulated)]
 mod installed;
-pub mod inherited;
 mod interface;
 mod memory;
 mod real;

@@ -65,7 +65,9 @@ pub use frame::Frame;
 #[cfg(not(loom))]
 pub use layout::{Layout, LayoutError};
 #[cfg(not(loom))]
-pub use node::{Address, AddressError, ConnectError, MemoryShortageError, Node, NodeError, Out, Settings};
+pub use node::{
+    Address, AddressError, ConnectError, Loss, MemoryShortageError, Node, NodeError, Out, Settings,
+};
 pub use ring::{Consumer, Producer, largest};
 #[cfg(not(loom))]
 pub use segment::{Ring, Segment, SegmentError};

@@ -80,7 +80,8 @@ impl Communicator {
         self.allreduce(&[0u8], &mut [0], |left, _| left)?;
         for block in 0..usize::from(carrousel_rank::Communicator::MAX).div_ceil(COMPARED) {
             let is_member = |rank| self.group.contains(rank);
-            let taken = |endpoint: &mut Endpoint| Ok::<_, Error>(endpoint.communicators_taken(block, is_member));
+            let taken =
+                |endpoint: &mut Endpoint| Ok::<_, Error>(endpoint.communicators_taken(block, is_member));
             let own = self.shared.with(taken)?;
             let mut taken = own;
             self.allreduce(&own, &mut taken, |left, right| left | right)?;

@@ -27,6 +27,7 @@ mod helpfulness;
 mod identity;
 mod introductions;
 mod local_ranks;
+mod loss;
 mod memory;
 mod outbound;
 mod peer;
@@ -35,6 +36,7 @@ mod process;
 
 pub use address::{Address, AddressError};
 pub use connect::ConnectError;
+pub use loss::Loss;
 pub use memory::MemoryShortageError;
 pub use outbound::Out;
 

@@ -7,6 +7,7 @@ use super::direct::{self, DirectCopyError};
 use super::frames::{GET_REQUEST, GetRequest, INTRODUCTION, Transfer};
 use super::helpfulness::Helpfulness;
 use super::local_ranks::LocalRanks;
+use super::loss::Loss;
 use super::memory::Budget;
 use super::peer::{FragmentedOp, FragmentedSend, Peer, PeerRing, PendingRead, PendingSend, says_finished};
 use super::pending_atomics::PendingAtomics;
@@ -14,12 +15,13 @@ use super::process::{self, Identity, Process};
 use crate::doorbell;
 use crate::segment::Word;
 use crate::sync::Ordering;
-use crate::{Layout, Producer, PushError, Segment, SegmentError};
+use crate::{Layout, Producer, PushError, Segment};
 use carrousel_system::{SYSTEM, System};
 use carrousel_transport::{
     Arrival, Atomic, AtomicsUnsupportedError, Handle, Head, Header, Outbound, RankId, Read, Regions, Write,
 };
 use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
 use rustix::process::Pid;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -55,7 +57,7 @@ pub struct Out {
     /// Whether `/proc` is of that namespace.
     in_proc: bool,
     /// By local rank, the causes of losses that have one.
-    losses: BTreeMap<usize, SegmentError>,
+    losses: BTreeMap<usize, Loss>,
     /// The local ranks of lost peers that are to be reported.
     pub(super) to_report: VecDeque<usize>,
     /// Completions that have not been reported.
@@ -328,13 +330,31 @@ impl Out {
 
     /// As [`Out::lose`], and keeps the cause.
     #[cold]
-    pub(super) fn lose_because(&mut self, local_rank: usize, why: SegmentError) {
-        self.losses.entry(local_rank).or_insert(why);
+    pub(super) fn lose_because(&mut self, local_rank: usize, why: impl Into<Loss>) {
+        self.losses.entry(local_rank).or_insert_with(|| why.into());
         self.lose(local_rank);
     }
 
-    /// The cause of the loss of `rank`, if one is known: a lack of memory, most likely.
-    pub fn loss_of(&self, rank: RankId) -> Option<&SegmentError> {
+    /// Loses a peer with which no bytes could be copied, between `own` and `theirs` of so many.
+    #[cold]
+    fn lose_by_copy(&mut self, local_rank: usize, why: DirectCopyError, own: usize, theirs: u64, len: u64) {
+        match why {
+            DirectCopyError::NotMapped if direct::is_mapped(own as u64, len) => {
+                self.lose_because(local_rank, Loss::TheirMemory { address: theirs, len });
+            }
+            DirectCopyError::NotMapped => {
+                self.lose_because(local_rank, Loss::OwnMemory { address: own as u64, len });
+            }
+            // A process that has ended has no memory: that it has ended is what there is to say.
+            DirectCopyError::Failed(errno) if errno != Errno::SRCH => {
+                self.lose_because(local_rank, Loss::Copy(errno));
+            }
+            _ => self.lose(local_rank),
+        }
+    }
+
+    /// The cause of the loss of `rank`, if one is known.
+    pub fn loss_of(&self, rank: RankId) -> Option<&Loss> {
         self.losses.get(&self.local_ranks.of(rank)?)
     }
 
@@ -540,7 +560,7 @@ impl Outbound for Out {
         let Some(local_rank) = self.connected(to) else { return self.completions.push_back(written) };
         let Some(bytes) = regions.bytes(from, len) else { return self.completions.push_back(written) };
         // A write without data copies nothing, but completes after the writes before it.
-        let at_once = |peer: &&mut Box<Peer>| peer.direct || len == 0 && peer.pending.is_empty();
+        let at_once = |peer: &&mut Box<Peer>| peer.copies_directly() || len == 0 && peer.pending.is_empty();
         if let Some(peer) = self.peers[local_rank].as_mut().filter(at_once) {
             match cooperative_copy::write(peer, write, bytes) {
                 Ok(()) => {
@@ -551,8 +571,9 @@ impl Outbound for Out {
                     return;
                 }
                 Err(DirectCopyError::Forbidden) => peer.direct = false,
-                Err(DirectCopyError::Broken) => {
-                    self.lose(local_rank);
+                Err(DirectCopyError::Busy) => {}
+                Err(error) => {
+                    self.lose_by_copy(local_rank, error, bytes.as_ptr().addr(), into.address, len);
                     return self.completions.push_back(written);
                 }
             }
@@ -570,12 +591,14 @@ impl Outbound for Out {
         let Some(peer) = &mut self.peers[local_rank] else { return };
         let is_empty = len == 0;
         let reading = PendingRead { request, is_empty, notice };
-        if peer.direct || is_empty && peer.reads.is_empty() {
+        // Reads are complete in the order in which they are posted.
+        if (peer.copies_directly() || is_empty) && peer.reads.is_empty() {
             match cooperative_copy::read(peer, read, bytes) {
                 Ok(()) => return self.complete_read(local_rank, &reading),
                 Err(DirectCopyError::Forbidden) => peer.direct = false,
-                Err(DirectCopyError::Broken) => {
-                    self.lose(local_rank);
+                Err(DirectCopyError::Busy) => {}
+                Err(error) => {
+                    self.lose_by_copy(local_rank, error, bytes.as_ptr().addr(), from.address, len);
                     return self.completions.push_back(done);
                 }
             }

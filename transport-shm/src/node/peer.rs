@@ -163,10 +163,20 @@ impl Peer {
 
     /// Whether something that was posted to it is not complete.
     pub(super) fn has_outstanding(&self) -> bool {
+        !self.reads.is_empty() || !self.atomics.is_empty() || self.has_writes()
+    }
+
+    /// Whether data is copied directly now: data of a write that goes through the ring is not overtaken.
+    pub(super) fn copies_directly(&self) -> bool {
+        self.direct && !self.has_writes()
+    }
+
+    /// Whether the data of a write waits for room.
+    fn has_writes(&self) -> bool {
         let is_write = |one: &PendingSend| {
             matches!(one, PendingSend::Fragmented(FragmentedSend { op: FragmentedOp::Write(..), .. }))
         };
-        !self.reads.is_empty() || !self.atomics.is_empty() || self.pending.iter().any(is_write)
+        self.pending.iter().any(is_write)
     }
 
     /// Whether it has said that it has sent all of its messages.

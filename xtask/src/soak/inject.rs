@@ -27,7 +27,7 @@ enum Of {
 }
 
 /// A call, and the error that it fails with. Not `brk`, which has none: it returns where the heap ends.
-const CALLS: [(&str, &str); 14] = [
+const CALLS: [(&str, &str); 20] = [
     ("mmap", "ENOMEM"),
     ("mremap", "ENOMEM"),
     ("openat", "EMFILE"),
@@ -40,9 +40,18 @@ const CALLS: [(&str, &str); 14] = [
     ("connect", "ECONNREFUSED"),
     ("process_vm_readv", "EPERM"),
     ("process_vm_writev", "EPERM"),
+    ("process_vm_readv", "ENOMEM"),
+    ("process_vm_writev", "ENOMEM"),
+    ("process_vm_readv", "EAGAIN"),
+    ("process_vm_writev", "EAGAIN"),
+    ("process_vm_readv", "EINTR"),
+    ("process_vm_writev", "EINTR"),
     ("clone3", "EAGAIN"),
     ("epoll_create1", "EMFILE"),
 ];
+
+/// Calls for which there is another way, whatever their error: the job is right.
+const OTHER_WAY: [&str; 2] = ["process_vm_readv", "process_vm_writev"];
 
 /// One job of them.
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +159,10 @@ impl Injection {
         let log = place.path().join("strace");
         let (ended, line) = self.start(programs, &log)?;
         let of = if self.of == Of::Launcher { "the launcher" } else { "a rank" };
-        let kind = format!("{} of {of} fails", self.call.map_or("allocation", |(call, _)| call));
+        let kind = format!(
+            "{} of {of} fails",
+            self.call.map_or("allocation".to_owned(), |(call, error)| format!("{call} ({error})"))
+        );
         let mut outcome = JobOutcome::of(&ended, &kind, 2, line.shown());
         outcome.repeat = line.shown().replace(&log.display().to_string(), "/tmp/strace.log");
         outcome.wrong.extend(self.judge(&ended));
@@ -163,6 +175,9 @@ impl Injection {
         }
         let (code, text) = (ended.code(), &ended.stderr);
         let mut wrong = Vec::new();
+        if self.call.is_some_and(|(call, _)| OTHER_WAY.contains(&call)) && code != Some(0) {
+            wrong.push(format!("ended with {}, though there is another way", ended.status()));
+        }
         // Where there is no memory, Rust says so and aborts.
         let aborts = text.contains("memory allocation of");
         match (code, signal_of(ended)) {
