@@ -1,5 +1,6 @@
 //! The endpoint that communicators and requests of a process share.
 
+use crate::Error;
 use carrousel_engine::{self as engine, Endpoint};
 use carrousel_system::inherited::{self, Inherited, OfThisProcess};
 use std::cell::RefCell;
@@ -24,12 +25,25 @@ impl Shared {
 
     /// Calls the endpoint, which calls nothing of the application but the operation of a reduction: that must not call the
     /// library, and would panic. A child that has inherited the endpoint does not call it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn with<T: InChild>(&self, call: impl FnOnce(&mut Endpoint) -> T) -> T {
-        match inherited::inherited() {
-            None => call(&mut self.0.borrow_mut()),
-            Some(inherited) => refuse(inherited),
+        if inherited::is_child() {
+            return refuse();
         }
+        self.with_own(call)
+    }
+
+    /// Refuses a call in a child that has inherited the endpoint: for calls that return errors of other kinds in the same
+    /// way, to which this adds one comparison, and use [`Shared::with_own`] then.
+    #[inline(always)]
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if inherited::is_child() { Err(in_child()) } else { Ok(()) }
+    }
+
+    /// As [`Shared::with`], behind [`Shared::check`].
+    #[inline(always)]
+    pub(crate) fn with_own<T>(&self, call: impl FnOnce(&mut Endpoint) -> T) -> T {
+        call(&mut self.0.borrow_mut())
     }
 
     /// What the endpoint knows. A child has a copy of that.
@@ -41,8 +55,14 @@ impl Shared {
 
 #[cold]
 #[inline(never)]
-fn refuse<T: InChild>(inherited: Inherited) -> T {
-    T::in_child(inherited)
+fn in_child() -> Error {
+    Error::Inherited(inherited::in_child())
+}
+
+#[cold]
+#[inline(never)]
+fn refuse<T: InChild>() -> T {
+    T::in_child(inherited::in_child())
 }
 
 /// What a call returns in a child that has inherited its parent's part in the job.

@@ -5,7 +5,7 @@
     reason = "a host that promises to use a domain from one thread at a time needs no lock"
 )]
 
-use carrousel_system::inherited::{self, Inherited};
+use carrousel_system::inherited;
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -26,6 +26,8 @@ unsafe impl<T> Send for Lock<T> {}
 impl<T> Lock<T> {
     /// With `locks` false, the host promises not to use the value from two threads at once (fi_domain(3)).
     pub(crate) fn new(value: T, locks: bool) -> Self {
+        // In a child, the first use of the value says so.
+        let _ = inherited::keep();
         Self { mutex: locks.then(|| Mutex::new(())), value: UnsafeCell::new(value) }
     }
 
@@ -34,8 +36,8 @@ impl<T> Lock<T> {
     #[inline(always)]
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         // First of all: another thread may have had the mutex when the child was made, and nobody gives it back there.
-        if let Some(inherited) = inherited::inherited() {
-            end_child(inherited);
+        if inherited::is_child() {
+            end_child();
         }
         let guard = self.mutex.as_ref().map(Mutex::lock);
         // SAFETY: nobody else has a reference: no other thread, by the mutex or the host's promise, nor this one, as no
@@ -54,9 +56,9 @@ impl<T> Lock<T> {
 /// connection to the launcher, and would leave the job, or end it, in their parent's name.
 #[cold]
 #[inline(never)]
-fn end_child(inherited: Inherited) -> ! {
+fn end_child() -> ! {
     // Not by `tell`, whose lock another thread may have had.
-    eprintln!("carrousel: {inherited}; it ends here");
+    eprintln!("carrousel: {}; it ends here", inherited::in_child());
     // SAFETY: what the child has printed is written; then it ends without the handlers that its parent has registered.
     unsafe {
         libc::fflush(std::ptr::null_mut());

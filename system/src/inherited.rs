@@ -5,11 +5,12 @@
 #![allow(unsafe_code, reason = "the kernel is asked to clear a page in children")]
 
 use rustix::mm::{Advice, madvise};
+use std::cell::UnsafeCell;
 use std::error::Error;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+use std::sync::OnceLock;
 
 /// Bytes of a page, or of several: pages of other processors may have more.
 const PAGE: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 1 << 16 };
@@ -17,17 +18,17 @@ const PAGE: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 1 << 16 };
 /// A page of its own: nothing else is cleared with it.
 #[cfg_attr(target_arch = "x86_64", repr(C, align(4096)))]
 #[cfg_attr(not(target_arch = "x86_64"), repr(C, align(65536)))]
-struct Page([AtomicU8; PAGE]);
+struct Page(UnsafeCell<[u8; PAGE]>);
 
-/// Not 0 in the process that has [kept](keep) what it has. It begins as zeros, so that it is no part of a file: of such
-/// memory alone the kernel clears a page.
-static OWN: Page = Page([const { AtomicU8::new(0) }; PAGE]);
+// SAFETY: it is written within `KEPT` alone, before anybody relies on it, and by the kernel, in a new process.
+unsafe impl Sync for Page {}
 
-/// The process that has kept what it has; 0 if none has.
-static KEEPER: AtomicU32 = AtomicU32::new(0);
+/// Begins with 1 in the process that has [kept](keep) what it has. It has zeros before, so that it is no part of a file: of
+/// such memory alone the kernel clears a page.
+static OWN: Page = Page(UnsafeCell::new([0; PAGE]));
 
-/// Whether a child can be told from its parent.
-static IS_KEPT: AtomicBool = AtomicBool::new(false);
+/// The process that has kept what it has, and whether a child can be told from it.
+static KEPT: OnceLock<(u32, bool)> = OnceLock::new();
 
 /// A process has inherited from another one what only that one may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,37 +60,39 @@ pub fn keep() -> Result<(), Inherited> {
     if let Some(inherited) = inherited() {
         return Err(inherited);
     }
-    if IS_KEPT.load(Ordering::Acquire) {
-        return Ok(());
-    }
-    KEEPER.store(std::process::id(), Ordering::Relaxed);
-    // Miri knows no such advice, nor does a kernel before 4.14: children are not noticed there.
-    // SAFETY: the page is this static alone, which is aligned to it; its bytes are atomics, which may change at any time.
-    let is_wiped = !cfg!(miri)
-        && unsafe { madvise(OWN.0.as_ptr().cast_mut().cast(), PAGE, Advice::LinuxWipeOnFork) }.is_ok();
-    OWN.0[0].store(1, Ordering::Relaxed);
-    IS_KEPT.store(is_wiped, Ordering::Release);
+    KEPT.get_or_init(|| {
+        let page = OWN.0.get();
+        // Miri knows no such advice, nor does a kernel before 4.14: children are not noticed there.
+        // SAFETY: the page is this static alone, and aligned to it.
+        let is_wiped = !cfg!(miri) && unsafe { madvise(page.cast(), PAGE, Advice::LinuxWipeOnFork) }.is_ok();
+        // SAFETY: nobody reads it meanwhile, see `is_child`.
+        unsafe { page.cast::<u8>().write(1) };
+        (std::process::id(), is_wiped)
+    });
     Ok(())
 }
 
-/// Whether this process may be such a child, in one comparison: [`inherited`] says whether it is.
+/// Whether this process is such a child, in one comparison. For those who have called [`keep`] before: of others it says that
+/// they are.
 #[inline(always)]
-fn may_be_child() -> bool {
-    OWN.0[0].load(Ordering::Relaxed) == 0
+pub fn is_child() -> bool {
+    // SAFETY: it is written once, before `keep` returns. No atomic, of which the compiler makes more instructions.
+    unsafe { OWN.0.get().cast::<u8>().read() == 0 }
 }
 
 /// Set if this process is a child of one that has kept what it has.
-#[inline(always)]
-pub fn inherited() -> Option<Inherited> {
-    if may_be_child() { look() } else { None }
-}
-
 #[cold]
 #[inline(never)]
-fn look() -> Option<Inherited> {
-    IS_KEPT
-        .load(Ordering::Acquire)
-        .then(|| Inherited { parent: KEEPER.load(Ordering::Relaxed), child: std::process::id() })
+pub fn inherited() -> Option<Inherited> {
+    let (parent, is_wiped) = *KEPT.get()?;
+    (is_wiped && is_child()).then(|| Inherited { parent, child: std::process::id() })
+}
+
+/// The processes, in a [child](is_child).
+#[cold]
+#[inline(never)]
+pub fn in_child() -> Inherited {
+    Inherited { parent: KEPT.get().map_or(0, |(parent, _)| *parent), child: std::process::id() }
 }
 
 /// What only the process may give back that has made it: in a child it stays, as the parent still uses it.
@@ -133,6 +136,7 @@ mod tests {
     use super::*;
     use nix::sys::wait::{WaitStatus, waitpid};
     use nix::unistd::{ForkResult, fork};
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     struct Told<'a>(&'a AtomicBool);
 
