@@ -1,5 +1,5 @@
-//! The README and the pages of the book do what they say: each command is run, and prints what stands there; scenarios
-//! have as many states as the figures say; and each link leads somewhere.
+//! The README and the pages of the book do what they say: each command is run, and prints what stands there; the programs that
+//! they show, and the numbers of states, are those of the files; and each link leads somewhere.
 
 use carrousel_tests::pages::{CodeBlock, Page, book, pages};
 use carrousel_tests::{carrousel, example, printed, stdout, text};
@@ -171,7 +171,7 @@ fn every_command_prints_what_stands_there() {
         let shown = commands(&page).unwrap_or_else(|error| panic!("{name}: {error}"));
         let enough = match name.as_str() {
             "README.md" => 4,
-            "docs/quick-start.md" => 7,
+            "docs/quick-start.md" | "docs/tutorial.md" => 7,
             _ => 0,
         };
         assert!(shown.len() >= enough, "{name} shows few commands");
@@ -242,6 +242,22 @@ fn commands_that_are_mentioned_have_the_options_that_are_named() {
         }
     }
     assert!(seen >= 10, "{seen} options are named");
+}
+
+/// `file=PATH` behind the fence of a block says that it is this file, from the workspace's directory on.
+#[test]
+fn files_that_are_shown_are_the_files() {
+    let mut shown = 0;
+    for page in book() {
+        for block in page.blocks() {
+            if let Some(path) = block.words.iter().find_map(|word| word.strip_prefix("file=")) {
+                let file = text(path);
+                assert!(block.lines.iter().eq(file.lines()), "{}: this is not {path}", page.path.display());
+                shown += 1;
+            }
+        }
+    }
+    assert!(shown >= 3, "{shown} files are shown");
 }
 
 /// The rows of the figures that say how many states a scenario has: its file, and the number.
