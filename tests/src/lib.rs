@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod modules;
+pub mod pages;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Every rule is needed: with it off, the checker finds the published race, and always the same one.
 //!
 //! The counterexamples are kept as snapshots: a change of one is a change of a protocol, or of how we tell
-//! of it, and is to be read. The README says how many states it takes to find them.
+//! of it, and is to be read. `docs/figures.md` says how many states it takes to find them.
 
 use carrousel_verify::report::Verdict;
 use carrousel_verify::suite::{SuiteSettings, ablations};
@@ -25,6 +25,6 @@ fn every_rule_off_shows_its_race() {
     }
     let states: u64 = report.rows.iter().map(|row| row.states).sum();
     let figures = format!("| {} rules switched off in turn {states} distinct states ", report.rows.len());
-    let readme = include_str!("../../README.md").replace(',', "");
-    assert!(readme.contains(&figures), "README.md does not say `{figures}`");
+    let page = include_str!("../../docs/figures.md").replace(',', "");
+    assert!(page.contains(&figures), "docs/figures.md does not say `{figures}`");
 }

@@ -1,35 +1,73 @@
-//! The README's quick start does what it says: each command is run, and prints what stands there.
+//! The README and the pages of the book do what they say: each command is run, and prints what stands there; the programs that
+//! they show, and the numbers of states, are those of the files; and each link leads somewhere.
 
+use carrousel_tests::pages::{CodeBlock, Page, book, pages};
 use carrousel_tests::{carrousel, example, printed, stdout, text};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Where the README has the example programs, which the tests have elsewhere.
+/// Where the pages have the example programs, which the tests have elsewhere.
 const EXAMPLES: &str = "target/release/examples/";
+/// The most bytes of the README, which is read in one go.
+const README_BYTES_MAX: usize = 8 << 10;
+
+/// Languages of blocks that have no commands.
+const WITHOUT_COMMANDS: [&str; 6] = ["c", "json", "rust", "scn", "text", "toml"];
+/// Languages of blocks that have nothing but commands, and what these print.
+const OF_COMMANDS: [&str; 2] = ["console", "sh"];
+/// The mark of a block of commands that no test runs.
+const NOT_RUN: &str = "not-run";
+/// What a line of a shell begins with, on these pages.
+const PROGRAMS: [&str; 9] =
+    ["$ ", "apt-get ", "carrousel ", "cargo ", "export ", "make ", "mpicc ", "mpiexec ", "srun "];
 
 /// A command, and what it prints.
+#[derive(Debug, Default, PartialEq, Eq)]
 struct Shown {
     command: String,
     output: String,
 }
 
-/// The commands in the `console` blocks of the quick start.
-fn shown() -> Vec<Shown> {
-    let readme = text("README.md");
-    let start = readme.find("## Quick start").expect("the README has a quick start");
-    let rest = &readme[start + 3..];
-    let quick_start = &rest[..rest.find("\n## ").unwrap_or(rest.len())];
-    let mut all: Vec<Shown> = Vec::new();
-    let mut inside = false;
-    for line in quick_start.lines() {
-        if line.starts_with("```") {
-            inside = line == "```console";
-        } else if inside && let Some(command) = line.strip_prefix("$ ") {
-            all.push(Shown { command: command.to_owned(), output: String::new() });
-        } else if inside && let Some(last) = all.last_mut() {
-            last.output += line;
-            last.output.push('\n');
+/// The commands of a page that are run.
+///
+/// # Errors
+/// When it is not clear whether those of a block are run.
+fn commands(page: &Page) -> Result<Vec<Shown>, String> {
+    // `carrousel = ..` is a line of a `Cargo.toml`.
+    let is_command = |line: &str| {
+        PROGRAMS.iter().any(|program| line.strip_prefix(program).is_some_and(|rest| !rest.starts_with('=')))
+    };
+    if let Some(line) = page.prose().find(|line| line.strip_prefix("    ").is_some_and(is_command)) {
+        return Err(format!("a command has to stand between fences: {line}"));
+    }
+    let mut all = Vec::new();
+    for CodeBlock { words, lines } in page.blocks() {
+        let (language, marks) = words.split_first().ok_or("a block has no language")?;
+        let language = language.as_str();
+        let is_not_run = marks.iter().any(|mark| mark == NOT_RUN);
+        if WITHOUT_COMMANDS.contains(&language) {
+            if let Some(line) = lines.iter().find(|line| is_command(line)) {
+                return Err(format!("a block of commands is `console` or `sh`, not `{language}`: {line}"));
+            }
+        } else if !OF_COMMANDS.contains(&language) {
+            return Err(format!("a block has the language `{language}`, which is not known here"));
+        } else if !is_not_run {
+            if language != "console" || !lines.first().is_some_and(|line| line.starts_with("$ ")) {
+                let first = lines.first().map_or("", String::as_str);
+                return Err(format!(
+                    "a block is run if it is `console` and begins with `$ `, or has the mark `{NOT_RUN}`: {first}"
+                ));
+            }
+            for line in &lines {
+                if let Some(command) = line.strip_prefix("$ ") {
+                    all.push(Shown { command: command.to_owned(), output: String::new() });
+                } else if let Some(last) = all.last_mut() {
+                    last.output += line;
+                    last.output.push('\n');
+                }
+            }
         }
     }
-    all
+    Ok(all)
 }
 
 /// Commands whose numbers are the same in every run, on every host, but for the time that they took.
@@ -80,66 +118,152 @@ fn without_numbers(text: &str) -> Vec<String> {
     text.lines().map(line).filter(|line| !line.is_empty()).collect()
 }
 
-#[test]
-fn every_command_of_the_quick_start_prints_what_stands_there() {
-    let shown = shown();
-    assert!(shown.len() >= 4, "the quick start shows few commands");
-    for Shown { command, output: expected } in shown {
-        let mut words = command.split_whitespace();
-        match words.next() {
-            Some("carrousel") => {}
-            // Building is what brought this test here; the tests cannot run themselves.
-            Some("cargo") => continue,
-            _ => panic!("`{command}` is no command of ours"),
+/// Runs a command, and compares what it prints with what is shown, where `...` stands for lines that are left out.
+fn check(page: &str, Shown { command, output: expected }: &Shown) {
+    let mut words = command.split_whitespace();
+    assert_eq!(words.next(), Some("carrousel"), "{page}: `{command}` is no command of ours");
+    let (arguments, status): (Vec<_>, _) = match command.split_once("; echo $?") {
+        Some((before, _)) => (before.split_whitespace().skip(1).collect(), true),
+        None => (words.collect(), false),
+    };
+    let mut built = None;
+    let arguments = arguments.into_iter().map(|argument: &str| match argument.strip_prefix(EXAMPLES) {
+        None => argument.to_owned(),
+        Some(name) => {
+            let path = example(name).display().to_string();
+            built = Some((path.clone(), argument));
+            path
         }
-        let (arguments, status): (Vec<_>, _) = match command.split_once("; echo $?") {
-            Some((before, _)) => (before.split_whitespace().skip(1).collect(), true),
-            None => (words.collect(), false),
-        };
-        let mut built = None;
-        let arguments = arguments.into_iter().map(|argument: &str| match argument.strip_prefix(EXAMPLES) {
-            None => argument.to_owned(),
-            Some(name) => {
-                let path = example(name).display().to_string();
-                built = Some((path.clone(), argument));
-                path
-            }
-        });
-        let arguments: Vec<String> = arguments.collect();
-        let output = carrousel().args(arguments).output().expect("it runs");
-        let mut found = stdout(&output);
-        if let Some((path, written)) = built {
-            found = found.replace(&path, written);
-        }
-        if status {
-            found += &format!("{}\n", output.status.code().unwrap_or(-1));
-        }
-        let (found, expected) = (comparable(&command, &found), comparable(&command, &expected));
-        // `...` stands for lines that the README leaves out.
-        let mut at = 0;
-        let mut skipping = false;
-        for line in &expected {
-            if line == "..." {
-                skipping = true;
-                continue;
-            }
-            let next = match skipping {
-                true => found[at..].iter().position(|other| other == line).map(|skipped| at + skipped),
-                false => (found.get(at) == Some(line)).then_some(at),
-            };
-            let next =
-                next.unwrap_or_else(|| panic!("`{command}` does not print `{line}`:\n{}", printed(&output)));
-            at = next + 1;
-            skipping = false;
-        }
-        assert!(skipping || at == found.len(), "`{command}` prints more:\n{}", printed(&output));
+    });
+    let arguments: Vec<String> = arguments.collect();
+    let output = carrousel().args(arguments).output().expect("it runs");
+    let mut found = stdout(&output);
+    if let Some((path, written)) = built {
+        found = found.replace(&path, written);
     }
+    if status {
+        found += &format!("{}\n", output.status.code().unwrap_or(-1));
+    }
+    let (found, expected) = (comparable(command, &found), comparable(command, expected));
+    let mut at = 0;
+    let mut skipping = false;
+    for line in &expected {
+        if line == "..." {
+            skipping = true;
+            continue;
+        }
+        let next = match skipping {
+            true => found[at..].iter().position(|other| other == line).map(|skipped| at + skipped),
+            false => (found.get(at) == Some(line)).then_some(at),
+        };
+        let next = next
+            .unwrap_or_else(|| panic!("{page}: `{command}` does not print `{line}`:\n{}", printed(&output)));
+        at = next + 1;
+        skipping = false;
+    }
+    assert!(skipping || at == found.len(), "{page}: `{command}` prints more:\n{}", printed(&output));
+}
+
+#[test]
+fn every_command_prints_what_stands_there() {
+    for page in book() {
+        let name = page.path.display().to_string();
+        let shown = commands(&page).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let enough = match name.as_str() {
+            "README.md" => 4,
+            "docs/quick-start.md" | "docs/tutorial.md" => 7,
+            _ => 0,
+        };
+        assert!(shown.len() >= enough, "{name} shows few commands");
+        shown.iter().for_each(|shown| check(&name, shown));
+    }
+}
+
+#[test]
+fn a_block_says_whether_its_commands_are_run() {
+    let of = |text: &str| commands(&Page { path: "x.md".into(), text: text.to_owned() });
+    let shown =
+        |command: &str, output: &str| Shown { command: command.to_owned(), output: output.to_owned() };
+    let run = of("```console\n$ carrousel a\none\n...\n$ carrousel b\n```\n").expect("it is clear");
+    assert_eq!(run, [shown("carrousel a", "one\n...\n"), shown("carrousel b", "")]);
+    assert_eq!(of("```sh,not-run\nrm -r x\n```\n```console,not-run\n$ reboot\n```\n"), Ok(Vec::new()));
+    assert_eq!(of("```text\na table\n```\n"), Ok(Vec::new()));
+    for unclear in [
+        "```sh\nrm -r x\n```\n",
+        "```console\nno prompt\n```\n",
+        "```text\ncargo build\n```\n",
+        "```\nanything\n```\n",
+        "```bash,not-run\nls\n```\n",
+        "    cargo build\n",
+    ] {
+        assert!(of(unclear).is_err(), "{unclear}");
+    }
+}
+
+/// The commands on a page that no test runs, without what is around them: in sentences, and in marked blocks.
+fn mentioned(page: &Page) -> Vec<String> {
+    let spans = page.prose().flat_map(|line| line.split('`').skip(1).step_by(2)).map(ToOwned::to_owned);
+    let lines = page.blocks().into_iter().filter(|block| block.words.iter().any(|word| word == NOT_RUN));
+    let lines = lines.flat_map(|block| block.lines).map(|line| {
+        let line = line.trim_start().trim_start_matches("$ ");
+        line.split_once("  #").map_or(line, |(command, _)| command).to_owned()
+    });
+    spans.chain(lines).filter(|command| command.starts_with("carrousel ")).collect()
+}
+
+/// The part of a command that is its own: what a program gets is not.
+fn own_words(command: &str) -> impl Iterator<Item = &str> {
+    let words = command.split_whitespace().skip(1);
+    words.take_while(|word| !matches!(*word, "--" | ":" | "|") && !word.starts_with("./"))
+}
+
+#[test]
+fn commands_that_are_mentioned_have_the_options_that_are_named() {
+    let mut helps: BTreeMap<String, String> = BTreeMap::new();
+    let mut seen = 0;
+    for page in book() {
+        for command in mentioned(&page) {
+            let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+            let Some(name) = own_words(&command).next().filter(is_name) else { continue };
+            let kind = own_words(&command).nth(1).filter(|_| name == "bench").filter(is_name);
+            let words: Vec<&str> = [name].into_iter().chain(kind).collect();
+            let help = helps.entry(words.join(" ")).or_insert_with(|| {
+                let output = carrousel().args(&words).arg("--help").output().expect("it runs");
+                assert!(output.status.success(), "{}: `{command}`: no such command", page.path.display());
+                stdout(&output)
+            });
+            let options = own_words(&command).filter(|word| word.starts_with("--"));
+            let options = options.map(|word| word.split('=').next().unwrap_or(word));
+            let known: BTreeSet<&str> = help.split([' ', '\n', ',', ']']).collect();
+            for option in options.filter(|option| *option != "--help") {
+                assert!(known.contains(option), "{}: `{command}`: no `{option}`", page.path.display());
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen >= 10, "{seen} options are named");
+}
+
+/// `file=PATH` behind the fence of a block says that it is this file, from the workspace's directory on.
+#[test]
+fn files_that_are_shown_are_the_files() {
+    let mut shown = 0;
+    for page in book() {
+        for block in page.blocks() {
+            if let Some(path) = block.words.iter().find_map(|word| word.strip_prefix("file=")) {
+                let file = text(path);
+                assert!(block.lines.iter().eq(file.lines()), "{}: this is not {path}", page.path.display());
+                shown += 1;
+            }
+        }
+    }
+    assert!(shown >= 3, "{shown} files are shown");
 }
 
 /// The rows of the figures that say how many states a scenario has: its file, and the number.
 fn figures() -> Vec<(String, String)> {
-    let readme = text("README.md");
-    let rows = readme.lines().filter_map(|line| line.strip_prefix("| `carrousel verify tests/scenarios/"));
+    let figures = text("docs/figures.md");
+    let rows = figures.lines().filter_map(|line| line.strip_prefix("| `carrousel verify tests/scenarios/"));
     let figure = |row: &str| {
         let (name, rest) = row.split_once('`')?;
         let (before, _) = rest.split_once(" states |")?;
@@ -160,11 +284,25 @@ fn scenarios_have_as_many_states_as_the_figures_say() {
 }
 
 #[test]
-fn every_file_that_the_readme_names_is_there() {
-    let readme = text("README.md");
-    for link in readme.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-        if !link.contains("://") && !link.starts_with('#') {
-            assert!(carrousel_tests::root().join(link).exists(), "the README links to {link}");
-        }
+fn every_link_leads_to_a_file_and_a_heading() {
+    for page in pages() {
+        let broken = page.broken_links();
+        assert!(broken.is_empty(), "{}: {broken:?}", page.path.display());
     }
+}
+
+#[test]
+fn the_readme_is_short() {
+    let bytes = text("README.md").len();
+    assert!(bytes <= README_BYTES_MAX, "README.md has {bytes} bytes, at most {README_BYTES_MAX} are read");
+}
+
+#[test]
+fn the_book_has_every_page_once() {
+    let summary = Page::read("docs/SUMMARY.md");
+    let mut chapters: Vec<&str> = summary.links().collect();
+    chapters.sort_unstable();
+    let all = book();
+    let pages = all.iter().filter_map(|page| page.path.strip_prefix("docs").ok()?.to_str());
+    assert_eq!(chapters, pages.filter(|name| *name != "SUMMARY.md").collect::<Vec<_>>());
 }

@@ -1,5 +1,6 @@
-//! `cargo xtask docs`: what is generated from the command line's description.
+//! `cargo xtask docs`: what is generated from the command line's description, and the book.
 
+use crate::book;
 use crate::tools::{cargo, root};
 use std::fs;
 use std::path::Path;
@@ -26,7 +27,7 @@ const COMMANDS: [&[&str]; 9] = [
     &["man"],
 ];
 
-/// Writes the completions and the manual.
+/// Writes the completions, the manual and the book.
 pub(crate) fn run() -> Result<(), String> {
     let dist = root().join("dist");
     for (shell, name) in SHELLS {
@@ -38,7 +39,7 @@ pub(crate) fn run() -> Result<(), String> {
         write(&dist.join(name), &[&["man"], command].concat())?;
     }
     println!("written: {}", dist.display());
-    Ok(())
+    book::build()
 }
 
 fn write(path: &Path, arguments: &[&str]) -> Result<(), String> {

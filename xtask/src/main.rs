@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod book;
 mod built;
 mod deny;
 mod differential;
@@ -102,7 +103,10 @@ enum Chore {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
         arguments: Vec<String>,
     },
-    /// Write the shell completions and the manual to dist/
+    /// Write the shell completions and the manual to dist/, and the book to target/book
+    ///
+    /// The book's pages are those of docs/; it begins with target/book/docs/index.html. mdBook is compiled first if it is
+    /// not installed; where it cannot be had, the book is left out.
     Docs,
 }
 
