@@ -1,6 +1,6 @@
-//! `unsafe` is where ARCHITECTURE.md says, and nowhere else.
+//! `unsafe` is where tests/unsafe.md says, and nowhere else.
 
-use carrousel_tests::{files, packages, root};
+use carrousel_tests::{files, packages, root, text};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
@@ -81,23 +81,21 @@ fn files_with_unsafe() -> BTreeSet<String> {
     with_unsafe.map(relative).collect()
 }
 
-/// The files that the table in ARCHITECTURE.md has.
+/// The files that the table has.
 fn files_of_the_table() -> BTreeSet<String> {
-    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
-    let (_, section) = text.split_once("## `unsafe`\n").expect("there is a section");
-    let section = section.split("\n## ").next().unwrap_or(section);
-    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let page = text("tests/unsafe.md");
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
     rows.map(str::to_owned).collect()
 }
 
 #[test]
-fn unsafe_code_is_where_the_architecture_says() {
+fn unsafe_code_is_where_the_page_says() {
     let (found, said) = (files_with_unsafe(), files_of_the_table());
     let unsaid: Vec<_> = found.difference(&said).collect();
     let gone: Vec<_> = said.difference(&found).collect();
     assert!(
         unsaid.is_empty() && gone.is_empty(),
-        "not in ARCHITECTURE.md: {unsaid:?}; without `unsafe`: {gone:?}"
+        "not in tests/unsafe.md: {unsaid:?}; without `unsafe`: {gone:?}"
     );
 }
 

@@ -118,7 +118,7 @@ fn sanitized(arguments: &[&str]) -> Result<Command, String> {
     Ok(command)
 }
 
-/// What Miri can interpret: ARCHITECTURE.md says what it cannot. It stays isolated, so that chance is the same
+/// What Miri can interpret: tests/unsafe.md says what it cannot. It stays isolated, so that chance is the same
 /// each time.
 pub(crate) fn miri() -> Result<StepOutcome, String> {
     if !nightly::is_obtainable() {
