@@ -1,12 +1,13 @@
 //! Applications of one-sided communication, one source for real runs and simulations.
 //!
-//! Each is an `async fn` of its [`World`](carrousel_app::World), with a configuration, and checks its own result: it returns
-//! an error if that is wrong. [`lu`] decomposes a matrix, [`radix`] sorts, [`transactions`] updates random ranks under
-//! exclusive locks, [`table`] is a distributed hash table, and [`halo`] exchanges borders by puts. The programs of the
-//! same names run them: `carrousel sim -n 64 --app target/release/lu`.
+//! Each is an `async fn` of its [`World`](carrousel_app::World), with a configuration, and checks its own result: it
+//! returns an error if that is wrong. [`lu`] decomposes a matrix, [`radix`] sorts, [`transactions`] updates random
+//! ranks under exclusive locks, [`table`] is a distributed hash table, and [`halo`] exchanges borders by puts. The
+//! programs of the same names run them: `carrousel sim -n 64 --app target/release/lu`.
 //!
-//! **Promises.** The result does not depend on the [`Closing`] of epochs, nor on the network. No clock is asked, and random
-//! numbers come from seeds.
+//! **Promises.** The result does not depend on the [`Closing`] of epochs, by which a figure compares one program with
+//! itself, nor on the network. No clock is asked, and random numbers come from seeds. Only `carrousel-app` is known
+//! here.
 //! **Leaves to others.** Which machine: `carrousel sim` says, and `carrousel run`, once windows run for real.
 //! **Entry point.** [`Closing`], then any of the modules.
 #![forbid(unsafe_code)]

@@ -1,16 +1,23 @@
 //! The cost of messages of the library, measured between the ranks of a job, and the cost of memory.
 //!
-//! Every rank calls [`measure`] with the same [`Plan`]; rank 0 gets the results. The measurements are those
-//! of the characterization in speculative-rendezvous 3; what xtask/peers/pt2pt.c measures of other libraries, too, is
-//! the same, pattern by pattern.
+//! Every rank calls [`measure`] with the same [`Plan`]; rank 0 gets the results. The measurements are those of the
+//! characterization in speculative-rendezvous 3; what xtask/peers/pt2pt.c measures of other libraries, too, is the
+//! same, pattern by pattern and call by call: a change of one needs the same change of the other.
 //!
-//! **Promises.** A value is the median over batches of at least half a millisecond (where a batch may have
-//! several calls), after warming up; of an overlap, over its exchanges. What came is compared with what was sent after each batch.
-//! **Leaves to others.** Starting ranks; [`pin`]ning them, each to a core of its own, which the definitions
-//! ask for; tables; reading the thresholds.
-//! **Limits.** Everything else on the machine disturbs it. Of the collectives, only allreduce and barriers are measured.
-//! **Entry point.** [`Benchmark`] says what is measured, [`measure`] does it; begin reading at `calls`. What memory
-//! costs is measured without a job: [`registration_costs`], and [`reuse_costs`], from which [`thresholds`] follow.
+//! **Promises.** A value is the median over batches of at least half a millisecond (where a batch may have several
+//! calls), after warming up; of an overlap, over its exchanges. What came is compared with what was sent after each
+//! batch. Messages are measured through the public interface of `carrousel`, as every application has it; only `memory`
+//! looks behind it. No process is started here, and nothing printed.
+//! **Leaves to others.** Starting ranks; [`pin`]ning them, each to a core of its own, which the definitions ask for;
+//! tables; reading the thresholds.
+//! **Limits.** Everything else on the machine disturbs it. Of the collectives, only allreduce and barriers are
+//! measured.
+//! **Entry point.** [`Benchmark`] says what is measured, [`measure`] does it; begin reading at `calls`, the library's
+//! calls and the clock around them: `overlap` those of programs that compute meanwhile (its cases are in `case`, each
+//! rank's calls in `exchange`), `connections` those with several partners, `fresh` those in memory that is new.
+//! `batches` decides how often, `runner` carries out a plan, `plot` draws. What memory costs is measured without a job:
+//! [`registration_costs`], and [`reuse_costs`], from which [`thresholds`] follow, the file that
+//! `carrousel-registration` reads.
 //!
 //! ```
 //! use carrousel_bench::{Benchmark, Budget, Plan, measure};

@@ -1,10 +1,16 @@
 //! The `carrousel` command: prove, simulate and format communication patterns.
 //!
-//! **Promises.** Exit statuses that scripts can rely on ([`status::Status`]), results on standard
-//! output and everything else on standard error, colour only where a person reads, and no panic on
-//! what a user types, a file holds or a pipe does.
+//! **Promises.**
+//! - Exit statuses that scripts can rely on ([`status::Status`]). No panic on what a user types, a file holds or a pipe
+//!   does.
+//! - Results go to standard output, all else to standard error, with colour only where a person reads. A reader that
+//!   leaves early does not change the exit status; the exception is `run`, whose ranks write: there it ends the job as
+//!   it ends a program (141).
+//! - JSON follows the schemas in `schema/`, which allow no other field; each report has a version, by the rule in
+//!   schema/README.md.
+//!
 //! **Leaves to others.** Every decision: this crate reads arguments and prints reports.
-//! **Entry point.** [`args::Cli`], then the module of each command.
+//! **Entry point.** [`args::Cli`], of which help, completions and manual are made, then the module of each command.
 #![forbid(unsafe_code)]
 
 mod args;

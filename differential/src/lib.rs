@@ -1,16 +1,24 @@
-//! Random programs with windows, judged twice: by an oracle, and by the checker.
+//! Random programs with windows, judged twice: by an oracle, and by the checker (`cargo xtask differential windows`).
 //!
-//! **Promises.** The oracle takes every step that ranks and library may take, in every order, and leaves nothing out but
-//! the order of steps that only let others go on. Two accesses race if they are under way at once in some state; a job is
-//! stuck in a state where nothing must happen. What must and what may happen is written down twice: for the library of this
-//! project (`default_library`), and for the weakest MPI (`weakest_mpi`).
+//! **Promises.**
+//! - The oracle takes every step that ranks and library may take, in every order, and leaves nothing out but the order
+//!   of steps that only let others go on. An access begins and ends at any moment that its epoch admits. So two
+//!   accesses race if they are under way at once in some state; a job is stuck in a state where nothing must happen.
+//!   Nothing further is derived.
+//! - What must and what may happen is written down twice: for the library of this project (`default_library`, as the
+//!   page of the language describes it), and for the weakest MPI (`weakest_mpi`, rule by rule with its section).
+//! - The oracle knows no crate of ours, neither protocols nor the checker: only `compare`, `read` and the command do.
+//! - A comparison that tries too little has failed: programs that violate each check, and programs that violate
+//!   nothing, are counted.
 //!
-//! **Its limits.** Programs of few statements: states are kept whole, and none is left out. Messages have one source and
-//! one tag, communicators are not known, and a window has few cells.
+//! **Its limits.** Programs of few statements: states are kept whole, and none is left out. Messages have one source
+//! and one tag, communicators are not known, and a window has few cells.
 //!
 //! **Leaves to others.** The language: a program is written as a scenario, which the checker reads as any other.
-//! **Entry point.** [`compare`] for a program, [`judge`] for the oracle alone; begin reading at [`program::Program`], then
-//! `machine`.
+//! **Entry point.** [`compare`] for a program, [`judge`] for the oracle alone; begin reading at [`program::Program`],
+//! then `plan`, what no execution changes, `machine`, which steps there are, and `explore`, which takes them.
+//! `generate` makes a program of a seed, `shrink` one on which the two differ as small as it gets; `known` lists
+//! differences that are right, each with the sentence that says why.
 //!
 //! ```
 //! use carrousel_differential::{Mode, generate, judge};

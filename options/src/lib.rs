@@ -1,14 +1,19 @@
 //! The options of Carrousel: one registry, and where each value comes from.
 //!
-//! The first of these that sets an option gives it its value: an `option` line of a scenario, since the
-//! scenario's options are part of the pattern; the variable `CARROUSEL_<NAME>`; the file that `CARROUSEL_OPTIONS`
-//! names, with a line `NAME VALUE` for each; its default. `CARROUSEL_TRACE` is not an option: it asks for a trace
-//! of one run, in the directory that it names.
+//! The first of these that sets an option gives it its value: an `option` line of a scenario, since the scenario's
+//! options are part of the pattern; the variable `CARROUSEL_<NAME>`; the file that `CARROUSEL_OPTIONS` names, with a
+//! line `NAME VALUE` for each; its default. `CARROUSEL_TRACE` is not an option: it asks for a trace of one run, in the
+//! directory that it names.
 //!
-//! **Promises.** An unknown name, or a value out of range, is an error that says what is allowed: a misspelt
-//! option would silently not apply.
-//! **Leaves to others.** The effect of the options.
-//! **Entry point.** [`OPTIONS`] and [`Settings::read`].
+//! **Promises.**
+//! - An unknown name, or a value out of range, is an error that says what is allowed, wherever it stands: a misspelt
+//!   option would silently not apply.
+//! - No file that an option names is read without end. All crates read such files by `file`.
+//!
+//! **Leaves to others.** The effect of the options. For all programs that drive a `Rank`, `protocol` converts them to
+//! those of a rank, and of the order of an epoch's transfers.
+//! **Entry point.** [`OPTIONS`] and [`Settings::read`]: name, range, default and purpose of each option, and the origin
+//! of each value.
 //!
 //! ```
 //! use carrousel_options::Settings;

@@ -1,17 +1,26 @@
 //! The meaning of a scenario's statements: their calls of the library, their memory, and their time.
 //!
-//! The checker, the simulator and the runner carry out one language. This crate decides, once, what a statement
-//! means: the calls that it starts, with their envelopes and buffers; whether it waits for them; the requests of a
-//! `wait all`; the message for which a name stands. A driver gets [`Action`]s and carries them out, so two drivers
-//! cannot disagree about the meaning of a statement.
+//! The checker, the simulator and the runner carry out one language: in every order, in virtual time, and between
+//! processes. This crate decides, once, what a statement means: the calls that it starts, with their envelopes and
+//! buffers; whether it waits for them; the requests of a `wait all`; the message for which a name stands. A driver gets
+//! [`Action`]s and carries them out. Each request that a statement starts is an [`Operation`], with the call of `Rank`
+//! that starts it.
 //!
-//! **Promises.** Every statement of a [`Program`] has a meaning. Requests are numbered by the text of the program alone
-//! ([`Ordinal`]), so they have the same numbers in every execution, and in every driver.
+//! **Promises.**
+//! - No driver looks at a statement of the language (`Op`), so two drivers cannot disagree about its meaning.
+//! - Every statement of a [`Program`] has a meaning.
+//! - Requests are numbered by the text of the program alone ([`Ordinal`]), so they have the same numbers in every
+//!   execution, and in every driver.
+//!
 //! **Leaves to others.** Carrying out: handles, bytes, time, and the order of events. Memory is a name ([`Buffer`])
 //! that each driver maps to memory of its own. A `test` may succeed or not, so a wait may name requests that have
 //! ended; that changes nothing.
-//! **Limits.** A driver without windows refuses them with [`check_no_windows`].
-//! **Entry point.** [`programs`]; begin reading at [`Action`], then [`Operation`].
+//! **Limits.** A driver that has no windows refuses them with [`check_no_windows`], which names the line, before it
+//! makes programs.
+//! **Entry point.** [`programs`]; begin reading at [`Action`], then [`Operation`] and `meaning`. `communicators`
+//! numbers communicators as the library does, `names` says which requests a `wait` is for, `deferred` has the known
+//! parts of a statement whose values only an execution has, `envelope` translates ranks and tags between language and
+//! library, `aspects` says which kinds of statements a file has.
 //!
 //! ```
 //! use carrousel_program::{Action, Operation, RankId, programs};

@@ -1,18 +1,24 @@
 //! The Carrousel scenario language: communication patterns as text, parsed, checked and formatted.
 //!
-//! **Promises.** A [`Scenario`] breaks no rule of the language. Every rank, window, request and buffer in it exists,
-//! every access is inside of its window, and `repeat` is unrolled. Every expression has its value; one with
-//! `source(NAME)` or `tag(NAME)` gets it when its rank gets there. The n-th collectives of all ranks that have so
-//! many agree in kind, root and size. A wrong file is an [`Error`] that says where it is wrong, what is there, and
-//! what was expected; it never is a panic. Hostile files end within the bounds of [`limits`].
+//! [`load`] calls [`parse`], which makes an [`ast::Ast`] of text, with comments and places, and [`check()`], which
+//! makes a [`Scenario`] of the tree: `repeat` is unrolled, expressions have their values, every name is resolved.
+//! Communicators are declared: a `comm` line becomes an [`Op::Split`] at the head of each rank's program, and their
+//! members are known when the file is checked. A statement that uses a message (`source(NAME)`, `tag(NAME)`) is an
+//! [`Op::Deferred`], which its rank resolves when it gets there. [`format()`] makes canonical text of the tree. The
+//! statements are one table, in [`verb`]. docs/language.md has everything that a user may rely on; its examples are
+//! tests, and a new statement fails them until it has one.
 //!
-//! **Leaves to others.** The meaning of statements: this crate knows neither the engine nor MPI's semantics, so a
-//! scenario may deadlock, race or leak. The names of options: they are the engine's, and the caller passes them as a
-//! [`Vocabulary`].
+//! **Promises.**
+//! - A [`Scenario`] breaks no rule of the language. Every rank, window, request and buffer in it exists, every access
+//!   is inside of its window, and a message is there when a statement uses it. The n-th collectives of all ranks that
+//!   have so many agree in kind, root and size. A crate that has a `Scenario` need not check any of this again.
+//! - A wrong file is an [`Error`] that says where it is wrong, what is there, and what was expected; it never is a
+//!   panic. Hostile files end within the bounds of [`limits`]. A fuzz target and its corpus, which ordinary tests
+//!   replay, watch over that.
 //!
-//! **Entry point.** [`load`]; begin reading at [`Op`], then [`Scenario`]. [`load`] calls [`parse`], which makes an
-//! [`ast::Ast`] of text, and [`check()`], which makes a scenario of the tree. [`format()`] makes canonical text of
-//! the tree. The statements are a table, in [`verb`].
+//! **Leaves to others.** The meaning of statements: this crate knows neither protocols nor MPI's semantics, so a
+//! scenario may deadlock, race or leak. The names of options: the caller passes them as a [`Vocabulary`].
+//! **Entry point.** [`load`]; begin reading at [`Op`], then [`Scenario`].
 //!
 //! ```
 //! # use carrousel_scenario::{Op, load};

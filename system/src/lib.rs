@@ -1,14 +1,20 @@
-//! What a rank asks of the system it runs on: time, memory, descriptors, processes. One trait, [`System`], of which
-//! [`SYSTEM`] is the implementation of this build.
+//! What a rank asks of the system it runs on: time, words that it waits for, memory, descriptors, processes, and its
+//! launcher's socket. One trait, [`System`], of which [`SYSTEM`] is the implementation of this build.
 //!
-//! **Promises.** In a build for use, [`SYSTEM`] is [`Real`]: a value without size, whose functions are the system's calls
-//! and are inlined. What only a simulation wants ([`System::passes`], [`System::attempt`], [`System::restores`]) is nothing
-//! there, so the code is the same as without it. Under `--cfg carrousel_simulated` it is `Installed`, which asks the
-//! system that the thread has installed: many ranks can run in one thread then, each with a time, a process and failures
-//! of its own.
-//! **Leaves to others.** What answers mean: this crate decides nothing. Mapping memory, which needs `unsafe`, is in
-//! `transport-shm`, starting processes in `launch`; neither is done for a simulated rank in another way.
-//! [`inherited`] tells a child made by `fork` from the process whose part in a job it has a copy of.
+//! **Promises.**
+//! - It decides nothing, and has no state but one byte: what an answer means, its callers know.
+//! - [`inherited`] tells a child made by `fork` from the process whose part in a job it has a copy of.
+//! - In a build for use, [`SYSTEM`] is [`Real`]: a value without size, whose functions are the system's calls and are
+//!   inlined. What only a simulation wants is nothing there, so the instructions of a message are the same as without
+//!   this crate, and counted.
+//! - Under `--cfg carrousel_simulated`, [`SYSTEM`] is `Installed`, which asks the system that the thread has installed:
+//!   many ranks can run in one thread then, each with a time, a process and failures of its own. It is told of places
+//!   where another rank may run ([`System::passes`]), asked which calls fail ([`System::attempt`]), and which defects
+//!   of the past are put back ([`System::restores`]).
+//! - `transport-shm`, `engine` and the client in `launch` ask for time, processes and waiting here and nowhere else.
+//!
+//! **Leaves to others.** Mapping memory, which needs `unsafe`: it is in `transport-shm`, which announces it by
+//! [`System::attempt`]. Starting processes: `launch`.
 //! **Limits.** Linux only.
 //! **Entry point.** [`System`].
 //!

@@ -1,7 +1,9 @@
 //! What several crates are needed to show, and the tools for it.
 //!
-//! **Entry point.** The tests in `tests/`; each file is about one thing. `scenarios/` holds the scenarios,
-//! each of which says itself what is wrong with it.
+//! **Promises.** A scenario that was ever judged wrongly stays in `scenarios/`, each of which says itself what is wrong
+//! with it by its `expect` lines. Other tests hold the documents to the code: what a README's command prints, what the
+//! page of the language says of each statement, which crates and files may name which, which rules there are.
+//! **Entry point.** The tests in `tests/`; each file is about one thing.
 #![forbid(unsafe_code)]
 
 pub mod modules;

@@ -1,25 +1,35 @@
 //! Runs a scenario, or tasks, over a simulated network, in virtual time.
 //!
 //! [`simulate`] drives the same `Rank`s as production does, each by its program in a scenario, over a model of cards,
-//! links and CPUs. The costs of the model are in a parameter set ([`Network`]). Time is in integer nanoseconds, and
-//! events of one time happen in the order in which they were caused: a run is a function of scenario and [`Config`].
-//! [`simulate_tasks`] does the same with ranks that are futures. Their calls ([`Port`]) cost as much as statements,
-//! and their messages have bytes.
+//! links and CPUs. The costs of the model are in a parameter set ([`Network`]), a TOML file whose values name their
+//! sources. [`simulate_tasks`] does the same with ranks that are futures. Their calls ([`Port`]) cost as much as
+//! statements, and their messages have bytes: a buffer is moved in when its request begins and out when it ends.
 //!
 //! **The model.** *CPU*: a rank computes, works in the library, or waits there; calls, posted operations, handled
 //! packets and copied bytes cost time. *Progress*: arrivals wait until the rank is in the library. Each call first
-//! takes in all arrivals (but see [`Protocol::Rget`]), a blocking call does so until it is done, and after its
-//! program a rank stays in the library. A progress thread handles arrivals while the rank computes, at a cost.
-//! *Cards* move the data of writes and reads by themselves, and send the packets behind them. To them an atomic, once
-//! a protocol posts one, is a read of 8 bytes, and costs as much. *Links*: transfers larger than a packet share the
-//! sender's and the receiver's link equally. *Windows*: puts and gets between nodes are moved by cards. Within a node the
-//! origin copies, when its schedule says so ([`Copies`]). What is atomic is carried out by the target's CPU, or within a
-//! node by the origin's. A large operand of an accumulate to another node waits for a buffer there, which the target's CPU
-//! has to give. The call of a large transfer waits for a grant that is on its way (`Patience`), but no longer.
-//! **Not modelled.** Memory registration, switches and their contention, limits of a card's queues,
-//! copies of messages by the CPU within a node (an engine does them), several threads on one core,
-//! locks in a node's shared memory.
-//! **Entry point.** [`simulate`], [`simulate_tasks`]; begin reading at `world`.
+//! takes in all arrivals (but see [`Protocol::Rget`]), a blocking call does so until it is done, and after its program
+//! a rank stays in the library. A progress thread handles arrivals while the rank computes, at a cost. *Cards* move the
+//! data of writes and reads by themselves, and send the packets behind them. To them an atomic, once a protocol posts
+//! one, is a read of 8 bytes, and costs as much. *Links*: transfers larger than a packet share the sender's and the
+//! receiver's link equally. *Windows*: puts and gets between nodes are moved by cards. Within a node the origin copies,
+//! when its schedule says so ([`Copies`]). What is atomic is carried out by the target's CPU, or within a node by the
+//! origin's. A large operand of an accumulate to another node waits for a buffer there, which the target's CPU has to
+//! give. The call of a large transfer waits for a grant that is on its way (`Patience`), but no longer.
+//! **Not modelled.** Memory registration, switches and their contention, limits of a card's queues, copies of messages
+//! by the CPU within a node (an engine does them), several threads on one core, locks in a node's shared memory.
+//!
+//! **Promises.**
+//! - A run is a function of scenario, or tasks, and [`Config`]. Time is in integer nanoseconds, and events of one time
+//!   happen in the order in which they were caused; there is no other tie-break.
+//! - Nothing is decided here that a protocol decides. A difference between protocols in a run comes from `Rank`, or
+//!   from when it is called; the baselines of the papers' comparisons (lazy locks, deferred copies) are other orders of
+//!   the same calls.
+//! - A run keeps what is under way, and what its [`Config`] asks for; everything else is added up when it ends. An
+//!   event costs the same, or the logarithm, for any number of ranks.
+//!
+//! **Entry point.** [`simulate`], [`simulate_tasks`]; begin reading at `world`, the loop of events, then `process`, a
+//! rank and its CPU, whose next statement comes from a `script` or a `task`. `network` and `links` are cards and wires,
+//! `windows` what epochs ask for, `lateness` who waits for whom in them.
 //!
 //! ```
 //! use carrousel_transport_sim::{Config, Network, simulate};

@@ -1,35 +1,48 @@
-//! Messages between nodes, over InfiniBand and RoCE.
+//! Messages between nodes, over InfiniBand and RoCE: the contract of `carrousel-transport` over libibverbs.
 //!
-//! [`Verbs`] is the contract of `carrousel-transport` over libibverbs: a reliable connection to each peer, made when it is
-//! first used; packets through receive buffers that all peers share; writes and reads by the adapter, directly
-//! between the memory of the ranks. Packets without data may have a service level of their own, and go by a second
-//! connection then.
+//! `Verbs` makes a reliable connection to each peer when it is first used; packets arrive in receive buffers that all
+//! peers share; writes and reads are done by the adapter, directly between the memory of the ranks. Packets without
+//! data may have a service level of their own, and go by a second connection then. `carrousel-connection` decides when
+//! a connection is up, when a packet may go, by which rail, and in which order packets are taken;
+//! `carrousel-registration` when a registration ends.
 //!
-//! **Promises.** No call waits for a peer. Packets of a peer arrive once, whole, in order. A packet costs one doorbell and
-//! no allocation while nothing has to wait. What the adapter is asked for stays within its limits; a peer that does
-//! not look for a long time makes its senders wait, never fail. A peer that is gone is a loss in bounded time, also
-//! for a rank that only waits for it, if it polls with the time. What a peer sends may be anything: it is a loss of that
-//! peer at worst.
-//! A write takes its bytes from where the application has them, and a read brings them there, without a copy. The adapter is
-//! done with that memory when the operation is reported as complete, also if that is because of a loss.
+//! **Promises.**
+//! - No call waits for a peer. What cannot be posted is kept, in order, and goes when there is room. Packets arrive
+//!   once, whole, in order. A peer that does not look for a long time makes its senders wait, never fail.
+//! - A small message of steady state is one doorbell, and neither an allocation nor a system call (`tests/posting.rs`),
+//!   but for one that asks whether lent memory can be written to, where the adapter pages on demand. No packet has to
+//!   fit what a device copies into a work request. A connected peer takes at most 8 KiB beside its queue pair
+//!   (`tests/memory.rs`).
+//! - A read and its notice are posted by the call that asks for them, as far as there is room: data moves while the
+//!   rank computes. Soft-RoCE, whose fences do not survive a retransmission, starts one read at a time
+//!   (`Limits::fences`).
+//! - Data is not copied: the adapter uses it where the application has it, until the operation is reported as complete;
+//!   that of `Out::send_zcopy` until `Out::zcopy_done` names it, whatever becomes of the peer.
+//! - A registration is kept only while something tells of every page of it that goes, before whoever unmapped it goes
+//!   on: on-demand paging, or userfaultfd, which does so of private anonymous memory alone. A test shows the stale
+//!   bytes otherwise.
+//! - A peer that is gone is a loss in bounded time, also for a rank that only waits for it, if it polls with the time.
+//!   The loss is told when the adapter has let go of all memory for that peer, or has failed. A peer that was given up
+//!   is not heard any more. What a peer sends may be anything: at worst it is the loss of that peer. A datagram without
+//!   this process's key, or from a sender without a name here, is not answered (`tests/open.rs`).
+//! - All that calls libibverbs is in `ibv`; `unsafe` is there, in `registrations` and in `memory_hooks`. Most tests
+//!   need no device: `tests/fake` stands for libibverbs, and the rest is what is shipped.
+//!
 //! **Leaves to others.** The nodes of ranks; registering the application's memory (`Region`, which a
-//! [`Regions`](carrousel_transport::Regions) has to name by its keys); which of several transports a peer is reached by.
-//! Of small puts and gets: to ask [`Registrations::acquire_often_used`] once for each, as that counts the uses of buffers;
-//! staging memory, registered for good, through which those are copied whose buffer has no registration ([`Out`] has some,
-//! for packets alone); to release a registration when its transfer is complete, and not before.
-//! **Limits.** A peer that was told the key of some memory can write there until the registration ends; one that is kept
-//! is of whole pages, for writing too, and ends when room is needed or its pages are gone.
-//! Where the adapter does not page on demand, only private anonymous memory stays registered. Guard pages that are put
-//! into it and removed again (`MADV_GUARD_INSTALL`, since Linux 6.13) go unnoticed: what is sent is what was there before.
-//! Where it pages on demand, memory that has been sent from remains writable: such a registration is for writing.
-//! Connections are made by datagrams, which only those can send who were told the address; they are not encrypted.
-//! InfiniBand, and on-demand paging, are tested with functions that stand for the library, not with adapters that have them.
-//! Peers in another subnet of InfiniBand are addressed by GID, and with their own LID: that of a router on the way, which
-//! the subnet's manager knows, is not asked for.
-//! **Entry point.** [`Verbs::new`]; begin reading at `Verbs::poll` and `Peer::send`.
+//! [`Regions`](carrousel_transport::Regions) names by its keys); which transport reaches a peer. Of small puts and
+//! gets: `Registrations::acquire_often_used`, once for each, staging memory, and the release of a registration when
+//! its transfer is complete, not before.
+//! **Limits.** A peer that was told a key can write there until the registration ends; one that is kept is of whole
+//! pages, for writing too. Guard pages (`MADV_GUARD_INSTALL`, since Linux 6.13) go unnoticed without on-demand paging,
+//! with which memory that has been sent from remains writable. Datagrams are not encrypted. Peers in another subnet of
+//! InfiniBand are addressed by GID, and with their own LID. InfiniBand and on-demand paging are tested with
+//! `tests/fake` alone.
+//! **Entry point.** `Verbs::new`; begin reading at `Verbs::poll` and `Peer::send`. `outbound` takes operations,
+//! `rail` is a queue pair, `shared` what all peers share, `control` the second connection, `frame` what a packet is,
+//! `wireup` the thread that makes connections by the datagrams of `wireup_message`, `network` what endpoints see.
 //!
-//! Without the feature `verbs`, which needs libibverbs, there are only settings and addresses, and [`NOT_BUILT`], which says
-//! why.
+//! Without the feature `verbs`, which needs libibverbs, there are only settings and addresses, and [`NOT_BUILT`], which
+//! says why.
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 

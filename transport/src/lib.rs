@@ -7,6 +7,18 @@
 //! `IBV_SEND_FENCE`), less those that our protocols do
 //! without.
 //!
+//! **Promises.** No transport knows a protocol, and this crate knows no transport: each is a crate of its own, and a
+//! protocol that is new changes none of them. What bytes mean, and that they mean nothing, their handler finds out. A
+//! transport is given the time when it is polled, and says when it wants to be polled next. That time may be old, so no poll
+//! reads a clock; what waits within one call, for a peer that copies, and threads of a transport's own read one. Every
+//! check of the suite has been seen failing: on records made by hand, and on a transport that is broken in one way at a
+//! time (`transport/tests`).
+//! **Leaves to others.** Opening connections, and when (`transport-shm`, `transport-verbs`).
+//! **Entry point.** `contract`, the contract as traits; then `network`, what an endpoint needs of a network beyond that, and
+//! `memory_domain`, how memory is registered. [`conformance`] has plans with the operations of each rank, players that post
+//! them over any transport and note the arrivals, and a check that names the operations and the row of the table where a
+//! record breaks the contract.
+//!
 //! # Order
 //!
 //! Of two operations that one rank posts to one peer, the effect of the earlier precedes that of the

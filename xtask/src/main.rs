@@ -1,4 +1,21 @@
-//! One command for each chore: `cargo xtask test` is what has to be green.
+//! One command for each chore: `cargo xtask test` is what has to be green, here as on any other machine.
+//!
+//! **Promises.**
+//! - A step of `test` installs the packages and tools that it needs (`requirements`), or the command says at the end
+//!   which steps it has left out and why; `--list` names them.
+//! - A guest (`guest`: a virtual machine with Soft-RoCE) is made for its run, and nothing of it stays, however the run
+//!   ends; if SIGKILL leaves a directory, the next run removes it. No action of a guest makes a run last for ever, and
+//!   a run whose kernel has logged a BUG, a WARNING or an oops is no success.
+//! - No crate depends on this one, and it depends on no crate of ours: it measures the command, as users have it. One
+//!   file is shared: how `cli` writes a measured number.
+//!
+//! **Entry point.** `test`, the list of steps; `guards` has those that need more than cargo (valgrind, a nightly
+//! toolchain, whose date stands in `nightly`). `bench` compares with other libraries (`peers/` has the measurements in
+//! C, `targets` what is to be reached) and measures the checker's searches. `soak` runs random jobs and does harm to
+//! them: `job` says what a job is, `random` what is done to it and how it has to end, `cases` which jobs are the same
+//! each time, `inject` which calls and allocations fail. In `guest`, `cases` is the table of tests, `run` boots
+//! machines, `contents` says what is in them. `others` runs programs that nobody has changed over other MPI libraries
+//! and the provider, beside the same without it.
 #![forbid(unsafe_code)]
 
 mod bench;

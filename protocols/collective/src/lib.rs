@@ -1,13 +1,18 @@
-//! The messages that the members of a collective operation exchange, round by round.
+//! The messages that the members of a collective operation exchange, round by round: barrier, broadcast, reduce,
+//! allreduce, gather, allgather, all-to-all.
 //!
-//! **Promises.** A [`Schedule`] of rounds for every kind and number of members. In each round a member sends at most
-//! one message and receives at most one; when both are over, it copies or combines bytes. If every member carries out
-//! its rounds in order, and messages of one pair stay in order, each gets the result that MPI-4.1, chapter 6 defines,
-//! and no member waits for ever, even if every send waits for its receive. A round is computed when it is asked for:
-//! a schedule has the size of a few words, for any number of members.
-//! **Leaves to others.** Messages, memory, and the operation of a reduction. The operation has to be associative and
-//! commutative: the algorithms do not combine in the order of the members. The order depends on the shape only, never
-//! on time, and all members of an allreduce get the same bytes.
+//! **Promises.**
+//! - A [`Schedule`] of rounds for every kind and number of members. In each round a member sends at most one message
+//!   and receives at most one; when both are over, it copies or combines bytes.
+//! - If every member carries out its rounds in order, and messages of one pair stay in order, each gets the result that
+//!   MPI-4.1, chapter 6 defines, and no member waits for ever, even if every send waits for its receive.
+//! - A round is computed when it is asked for. Nothing allocates, and a schedule has the size of a few words, for any
+//!   number of members.
+//!
+//! **Leaves to others.** Requests, communicators, messages and memory: members are numbers, bytes are positions in a
+//! source, a target and scratch. The operation of a reduction. It has to be associative and commutative: the algorithms
+//! do not combine in the order of the members. The order depends on the shape only, never on time, and all members of
+//! an allreduce get the same bytes.
 //! **Entry point.** [`Schedule::new`] and [`Schedule::round`]; begin reading at [`Round`].
 //!
 //! The members have to agree on the shape, except for `me`. `source` and `target` must not overlap.

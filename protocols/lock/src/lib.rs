@@ -2,16 +2,23 @@
 //!
 //! There are two locks, with the same order: first in, first out, with neighbouring shared requests side by side.
 //! [`LockManager`] is the queue at the host of the memory, fed by packets. [`TicketLock`] is one origin's side of a
-//! lock whose words lie in memory that origin and host share, so that nobody waits for a host that computes;
+//! lock whose words ([`Word`]) lie in memory that origin and host share, so that nobody waits for a host that computes;
 //! [`HostTickets`] takes tickets there for origins on other nodes, so that there is one queue. An [`Inspection`] finds
-//! out whether the ticket that blocks belongs to a process that is dead.
+//! out whether the ticket that blocks belongs to a process that is dead. `PROTOCOL.md` has the messages, and charts of
+//! runs; rules.toml has the rules.
 //!
-//! **Promises.** An exclusive holder is alone. A request is granted after all that arrived before it, and is granted
-//! if holders release. A holder's death is told, and frees nothing. An error changes no state. A request and a release
-//! cost the same for any number of ranks, and a rank has one request at most. `carrousel verify --suite lock` explores
-//! all of this; rules.toml has the rules.
+//! **Promises.** `carrousel verify --suite lock` explores all of this.
+//! - An exclusive holder is alone. A request is granted after all that arrived before it, and is granted if holders
+//!   release.
+//! - No call waits. A ticket is taken, and its turn is an answer to a later access.
+//! - A request, a release and a grant cost the same for any number of ranks, and a rank has one request at most.
+//! - A process that dies as a holder frees nothing, and is told; a request that waits in a queue goes with its origin.
+//! - An error changes no state.
+//!
 //! **Leaves to others.** How requests, grants and releases travel; that a release stands behind the holder's data;
-//! who carries out accesses to shared words; how a death is noticed.
+//! epochs; how a death is noticed. Shared memory: this crate says which access is due, with the memory order that it
+//! needs, and a driver carries it out. Loom explores these accesses with these orders, and finds memory half written,
+//! or a process that is called dead and is not, when one of them is weaker.
 //! **Entry point.** [`LockManager::request`] and [`TicketLock::request`].
 //!
 //! ```

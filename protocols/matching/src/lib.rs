@@ -1,13 +1,19 @@
 //! Matching of messages with receives, for one process, as MPI and libfabric's tagged messages ask for it.
 //!
-//! A message has a source, a tag of 64 bits and a context. A receive has a context, a source or any, a tag, and a
-//! mask of the tag's bits that it ignores. An exact tag and `MPI_ANY_TAG` are two such masks ([`mpi`]). The
-//! [`Context`] is a field of its own and not part of the tag, because the protocols count the messages between two
-//! ranks for each context. So no receive can ask for any context.
+//! A message has a source, a tag of 64 bits and a context. A receive has a context, a source or any, a tag, and a mask
+//! of the tag's bits that it ignores. An exact tag and `MPI_ANY_TAG` are two such masks ([`mpi`]). The [`Context`] is a
+//! field of its own and not part of the tag, because the protocols count the messages between two ranks for each
+//! context. So no receive can ask for any context.
 //!
-//! **Promises.** The two queues of an MPI library: receives in posting order ([`Posted`]), messages in order of
-//! arrival ([`Unexpected`]). Each gives the first entry that matches. If messages of one sender arrive in the order
-//! in which they were sent, this is MPI's non-overtaking rule (MPI-4.1, 3.5).
+//! **Promises.**
+//! - The two queues of an MPI library: receives in posting order ([`Posted`]), messages in order of arrival
+//!   ([`Unexpected`]). Each gives the first entry that matches. If messages of one sender arrive in the order in which
+//!   they were sent, this is MPI's non-overtaking rule (MPI-4.1, 3.5).
+//! - The cost of a message does not depend on how many others wait ([`Queue`]). Tests compare the queues with a search
+//!   one by one: they find the oldest entry that matches, and show nothing else of their past.
+//! - As in all of `protocols/`: `no_std`, without `unsafe`, and without clock, thread, I/O, randomness or hash order
+//!   (`protocols/clippy.toml` refuses them, in tests too).
+//!
 //! **Leaves to others.** How a message arrives and what is done with a match.
 //! **Entry point.** [`Pattern::matches`]; begin reading at [`Envelope`].
 //!

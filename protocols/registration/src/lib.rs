@@ -2,17 +2,25 @@
 //! to be in it.
 //!
 //! An adapter reads and writes only memory that is registered with it. [`Cache`] keeps registrations when their
-//! transfer is over, finds them again, and ends them when room is needed or their pages are gone. [`Reuse`] counts
-//! the uses of buffers. A buffer that is used often is registered, and its messages, though small, are no longer
-//! copied. [`RegistrationCache`] combines both for a driver.
+//! transfer is over, finds them again, and ends them when room is needed or their pages are gone. [`Reuse`] counts the
+//! uses of small buffers, and compares them with thresholds that have a text form ([`Thresholds`]). A buffer that is
+//! used often is registered, and its messages, though small, are no longer copied. [`RegistrationCache`] combines both
+//! for a driver. `PROTOCOL.md` has what driver and cache tell each other; rules.toml has the rules.
 //!
-//! **Promises.** A registration that is handed out covers the range, and none of its pages was invalidated since it
-//! was made. No registration is deregistered while a transfer holds it. A message that cannot have a registration is
-//! copied: it never waits for one.
-//! **Leaves to others.** Registering and deregistering, keys, transfers, and noticing invalidations. Unless every
-//! unmapping is reported before it is done, no registration may be kept.
-//! **Entry point.** [`RegistrationCache::transfer`], [`RegistrationCache::acquire`] and [`RegistrationCache::release`]; begin reading at
-//! [`Acquired`], then [`Advice`].
+//! **Promises.**
+//! - A registration that is handed out covers the range, and none of its pages was invalidated since it was made. None
+//!   is deregistered while a transfer holds it.
+//! - A message that cannot have a registration is copied: it never waits for one.
+//! - No valid registration covers another one, so a look-up is one search in a tree, for any lengths.
+//! - The answers of [`Reuse`] are advice. It remembers names of registrations; only the cache knows whether a name is
+//!   still valid. Wrong counts cost time, never data.
+//!
+//! **Leaves to others.** Registering and deregistering, pointers and keys (a driver keeps its keys in a list by
+//! `RegionId.index`), transfers. The parameters of a machine: from how many uses on a registration pays is measured,
+//! and passed in. Noticing invalidations: unless every unmapping is reported before it is done, no registration may be
+//! kept.
+//! **Entry point.** [`RegistrationCache::transfer`], [`RegistrationCache::acquire`] and [`RegistrationCache::release`];
+//! begin reading at [`Acquired`], then [`Advice`], then `cache/life` for the life of a registration.
 //!
 //! ```
 //! use carrousel_registration::*;

@@ -3,12 +3,17 @@
 //!
 //! A packet is a [`Header`] of four bytes, a body that only its protocol can read, and data. A transport carries all
 //! three, and reads of them the [`Direction`] alone, which is a bit of the header. So transports know no protocol, and
-//! a protocol that is new needs no new transport.
+//! a protocol that is new needs no new transport. [`Write`], [`Read`] and [`Report`] are generic in the packet: to a
+//! rank it is what its protocol decided, to a transport bytes ([`Head`]). A driver changes one into the other with
+//! `map` and `decoded`, and copies no field.
 //!
-//! **Promises.** One header for the packets of all protocols, with a version; a header that cannot be read is told from one
-//! that can, with the reason. Each header has one encoding.
-//! **Leaves to others.** Bodies: each protocol encodes and decodes its own (`carrousel-rendezvous`: `wire`). Which
-//! operations are ordered: `carrousel-transport`.
+//! **Promises.**
+//! - One header, and one version, for the packets of all protocols. A header of another version, or of a protocol that
+//!   does not exist, is refused with the reason; version and protocol have the first byte for ever.
+//! - Each header has one encoding. None is a word with version 0: a transport may mark frames of its own by these.
+//!
+//! **Leaves to others.** Bodies: each protocol encodes and decodes its own (`carrousel-rendezvous`: `wire`), and has
+//! its own errors for them. Which operations are ordered: `carrousel-transport`.
 //! **Entry point.** [`Header`] for bytes; [`Report`] and [`Write`] for what is between a rank and a transport.
 //!
 //! ```
