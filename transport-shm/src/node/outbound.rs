@@ -1,35 +1,26 @@
 //! The sending half: rings of peers, and the sends that wait for room in them.
 
-use super::address::Address;
-use super::connect::ConnectError;
+mod connecting;
+mod losing;
+
 use super::cooperative_copy;
-use super::direct::{self, DirectCopyError};
-use super::frames::{GET_REQUEST, GetRequest, INTRODUCTION, Transfer};
-use super::helpfulness::Helpfulness;
+use super::direct::DirectCopyError;
+use super::frames::{GET_REQUEST, GetRequest, Transfer};
 use super::local_ranks::LocalRanks;
 use super::loss::Loss;
 use super::memory::Budget;
-use super::peer::{FragmentedOp, FragmentedSend, Peer, PeerRing, PendingRead, PendingSend, says_finished};
-use super::pending_atomics::PendingAtomics;
-use super::process::{self, Identity, Process};
+use super::peer::{FragmentedOp, FragmentedSend, Peer, PendingRead, PendingSend};
+use super::process::{self, Identity};
 use crate::doorbell;
 use crate::segment::Word;
 use crate::sync::Ordering;
-use crate::{Layout, Producer, PushError, Segment};
-use carrousel_system::{SYSTEM, System};
+use crate::{Layout, PushError};
 use carrousel_transport::{
     Arrival, Atomic, AtomicsUnsupportedError, Handle, Head, Header, Outbound, RankId, Read, Regions, Write,
 };
-use rustix::event::{PollFd, PollFlags};
-use rustix::io::Errno;
 use rustix::process::Pid;
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
-use std::time::Duration;
 use zerocopy::IntoBytes;
-
-/// How many processes without a pidfd each [`Out::poll_ended`] probes: a probe takes microseconds.
-const PROBES_MAX: usize = 8;
 
 /// The half of a [`Node`](super::Node) that takes operations.
 #[derive(Debug)]
@@ -108,115 +99,6 @@ impl Out {
             .is_some_and(|local_rank| self.peers[local_rank].is_some() || self.lost[local_rank])
     }
 
-    /// Connects to the peer that has published `address`; does nothing when it is connected, or lost. A process
-    /// that has not connected to a peer cannot answer its reads: pairs connect both ways before they read.
-    ///
-    /// # Errors
-    /// When the process or its segment is not found, the segment is of another version or layout, or the node has too
-    /// little memory for a ring.
-    pub fn connect(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
-        let local_rank = self.local_ranks.of(rank).ok_or(ConnectError::NotOnNode(rank))?;
-        // A second sending end would start at the beginning of the ring again.
-        if self.is_connected(rank) {
-            return Ok(());
-        }
-        let identity = self.identity(rank, address)?;
-        let (process, segment) = open_peer(rank, identity, address)?;
-        let refused = |why| match process.is_ending() {
-            true => ConnectError::ProcessEnded(rank),
-            false => ConnectError::Segment { rank, why },
-        };
-        if segment.layout() != self.layout {
-            return Err(ConnectError::LayoutMismatch { rank, theirs: segment.layout(), own: self.layout });
-        }
-        self.budget.take()?;
-        let place = match self.local_ranks.own {
-            Some(own) => own,
-            None => segment.claim().map_err(refused)?,
-        };
-        let ring = segment.ring(place).map_err(refused)?;
-        // Every ring of a layout has a valid size.
-        let mut ring = Producer::new(ring).map_err(|_| ConnectError::NotOnNode(rank))?;
-        if self.local_ranks.own.is_none() {
-            ring.push(INTRODUCTION, &[&self.introduction])
-                .map_err(|why| ConnectError::Introduction { rank, why })?;
-        }
-        let ring = PeerRing::new(ring, segment.doorbell());
-        if self.rings_doorbells {
-            segment.ringers().fetch_add(1, Ordering::Relaxed);
-        }
-        // Behind the count: an owner that sees the peer sees that it rings.
-        segment.announce(place).map_err(refused)?;
-        let pid = identity.pid;
-        let direct = self.direct && direct::is_permitted(pid, address.probe);
-        if process.pidfd().is_some() {
-            self.probed.remove(&local_rank);
-        } else {
-            self.probed.insert(local_rank, identity);
-        }
-        let (pending, reads) = (VecDeque::new(), VecDeque::new());
-        self.watched.remove(&local_rank);
-        // The segment's descriptor is not needed any more; many peers would keep many of them.
-        let (stage, processor) = (segment.stage(), segment.processor());
-        let atomics = PendingAtomics::default();
-        self.connected.push(local_rank);
-        self.peers[local_rank] = Some(Box::new(Peer {
-            ring,
-            transfer: 0,
-            helpfulness: Helpfulness::default(),
-            stage,
-            processor,
-            pid,
-            process,
-            direct,
-            pending,
-            reads,
-            atomics,
-        }));
-        Ok(())
-    }
-
-    /// Lets [`Node::check`](super::Node::check) notice the end of the peer that has published `address`, without
-    /// a connection, which would take memory. Does nothing when it is connected, watched, or lost.
-    ///
-    /// Whether it has finished is seen if its segment can be opened now: one that has ended already counts as lost.
-    ///
-    /// # Errors
-    /// When the number is that of another process here, whose end would mean nothing.
-    pub fn watch(&mut self, rank: RankId, address: &Address) -> Result<(), ConnectError> {
-        let local_rank = self.local_ranks.of(rank).ok_or(ConnectError::NotOnNode(rank))?;
-        if !self.is_watched(rank) {
-            let identity = self.identity(rank, address)?;
-            match open_peer(rank, identity, address) {
-                Ok((_, segment)) => {
-                    self.watched.insert(local_rank, segment.stage());
-                }
-                // The messages that it had sent are taken before its end is reported.
-                Err(ConnectError::ProcessEnded(_)) => {}
-                Err(error) if error.is_shortage() => {}
-                Err(error) => return Err(error),
-            }
-            self.probed.insert(local_rank, identity);
-        }
-        Ok(())
-    }
-
-    /// Whether the end of `rank` is noticed.
-    pub fn is_watched(&self, rank: RankId) -> bool {
-        let watched = |local_rank| self.probed.contains_key(&local_rank);
-        self.is_connected(rank) || self.local_ranks.of(rank).is_some_and(watched)
-    }
-
-    /// The identity of a peer's process.
-    fn identity(&self, rank: RankId, address: &Address) -> Result<Identity, ConnectError> {
-        let (theirs, own) = (address.namespace, self.namespace);
-        if theirs != own && theirs != 0 && own != 0 {
-            return Err(ConnectError::OtherPidNamespace { rank, theirs, own });
-        }
-        let pid = Pid::from_raw(address.pid as i32).ok_or(ConnectError::ProcessEnded(rank))?;
-        Ok(Identity { pid, began: address.began, in_proc: self.in_proc })
-    }
-
     /// Whether `rank` is on this node.
     #[inline]
     pub fn serves(&self, rank: RankId) -> bool {
@@ -255,14 +137,6 @@ impl Out {
         self.peers[local_rank].as_ref().filter(|peer| peer.direct).map(|peer| peer.pid)
     }
 
-    /// Gives a peer up, as if its connection had broken: it is reported as lost, and its frames are not
-    /// handled any more.
-    pub fn abandon(&mut self, rank: RankId) {
-        if let Some(local_rank) = self.local_ranks.of(rank) {
-            self.lose(local_rank);
-        }
-    }
-
     /// Whether sends wait for room.
     pub fn is_waiting(&self) -> bool {
         self.pending > 0
@@ -282,105 +156,6 @@ impl Out {
         let is_there = |peer: &Peer| peer.processor.load(Ordering::Relaxed) == processor;
         let mut peers = self.connected.iter().filter_map(|local_rank| self.peers[*local_rank].as_deref());
         peers.any(|peer| is_there(peer) && peer.runs_elsewhere())
-    }
-
-    /// The connected and the watched peers whose processes have ended. Each call probes some of those without a pidfd.
-    pub(super) fn poll_ended(&mut self) -> Vec<usize> {
-        let pidfd = |local_rank: &usize| {
-            let peer = self.peers[*local_rank].as_deref()?;
-            Some((*local_rank, PollFd::new(peer.process.pidfd()?, PollFlags::IN)))
-        };
-        let peers = self.connected.iter().filter_map(pidfd);
-        let (local_ranks, mut polled): (Vec<usize>, Vec<PollFd<'_>>) = peers.unzip();
-        let mut ended = Vec::new();
-        if SYSTEM.poll(&mut polled, Duration::ZERO).is_ok() {
-            let is_over = |(_, fd): &(usize, PollFd<'_>)| !fd.revents().is_empty();
-            ended.extend(
-                local_ranks.into_iter().zip(polled).filter(is_over).map(|(local_rank, _)| local_rank),
-            );
-        }
-        let behind = (Bound::Excluded(self.last_probed), Bound::Unbounded);
-        let probed = self.probed.range(behind).chain(self.probed.range(..=self.last_probed));
-        for (local_rank, identity) in probed.take(PROBES_MAX) {
-            self.last_probed = *local_rank;
-            if identity.has_ended() {
-                ended.push(*local_rank);
-            }
-        }
-        ended
-    }
-
-    /// Handles the end of the process of `local_rank`, all of whose messages have been taken: it is lost, unless it had
-    /// finished and no operation on it is outstanding. In that case, packets that wait for room at it are dropped.
-    pub(super) fn handle_exit(&mut self, local_rank: usize) {
-        match &mut self.peers[local_rank] {
-            Some(peer) if peer.has_finished() && !peer.has_outstanding() => {
-                self.pending -= peer.drop_pending()
-            }
-            None if self.watched.get(&local_rank).is_some_and(says_finished) => {}
-            _ => self.lose(local_rank),
-        }
-    }
-
-    /// Whether the peer of this local rank is lost.
-    #[inline]
-    pub(super) fn is_lost(&self, local_rank: usize) -> bool {
-        self.lost[local_rank]
-    }
-
-    /// As [`Out::lose`], and keeps the cause.
-    #[cold]
-    pub(super) fn lose_because(&mut self, local_rank: usize, why: impl Into<Loss>) {
-        self.losses.entry(local_rank).or_insert_with(|| why.into());
-        self.lose(local_rank);
-    }
-
-    /// Loses a peer with which no bytes could be copied, between `own` and `theirs` of so many.
-    #[cold]
-    fn lose_by_copy(&mut self, local_rank: usize, why: DirectCopyError, own: usize, theirs: u64, len: u64) {
-        match why {
-            DirectCopyError::NotMapped if direct::is_mapped(own as u64, len) => {
-                self.lose_because(local_rank, Loss::TheirMemory { address: theirs, len });
-            }
-            DirectCopyError::NotMapped => {
-                self.lose_because(local_rank, Loss::OwnMemory { address: own as u64, len });
-            }
-            // A process that has ended has no memory: that it has ended is what there is to say.
-            DirectCopyError::Failed(errno) if errno != Errno::SRCH => {
-                self.lose_because(local_rank, Loss::Copy(errno));
-            }
-            _ => self.lose(local_rank),
-        }
-    }
-
-    /// The cause of the loss of `rank`, if one is known.
-    pub fn loss_of(&self, rank: RankId) -> Option<&Loss> {
-        self.losses.get(&self.local_ranks.of(rank)?)
-    }
-
-    /// Marks a peer as lost, forgets it, and completes the operations that were posted to it.
-    pub(super) fn lose(&mut self, local_rank: usize) {
-        if std::mem::replace(&mut self.lost[local_rank], true) {
-            return;
-        }
-        self.to_report.push_back(local_rank);
-        self.probed.remove(&local_rank);
-        self.watched.remove(&local_rank);
-        if let Some(peer) = self.peers[local_rank].take() {
-            self.connected.retain(|connected| *connected != local_rank);
-            self.pending -= peer.pending.len();
-            for pending in peer.pending {
-                if let PendingSend::Fragmented(FragmentedSend {
-                    op: FragmentedOp::Write(request, _), ..
-                }) = pending
-                {
-                    self.completions.push_back(Arrival::Written(request));
-                }
-            }
-            self.completions.extend(peer.reads.iter().map(|read| Arrival::Read(read.request)));
-            let fetched = |request| Arrival::Fetched(request, 0);
-            self.completions.extend(peer.atomics.requests().map(fetched));
-        }
     }
 
     /// A peer has sent all bytes of a read. Returns false when it is not the read that the peer was asked for first.
@@ -525,24 +300,6 @@ impl Out {
     #[inline]
     pub(super) fn connected(&self, rank: RankId) -> Option<usize> {
         self.local_ranks.of(rank).filter(|local_rank| self.peers[*local_rank].is_some())
-    }
-}
-
-/// The process and the segment of the peer that has published `address`.
-fn open_peer(
-    rank: RankId,
-    identity: Identity,
-    address: &Address,
-) -> Result<(Process, Segment), ConnectError> {
-    // The process first, so that another process that gets its number later is told apart.
-    let process = Process::open(identity).map_err(|_| ConnectError::ProcessEnded(rank))?;
-    match Segment::open_of(address.pid, address.fd) {
-        Ok(segment) if segment.nonce() == address.nonce => Ok((process, segment)),
-        // A process that ends closes its files first, and other files may get their numbers.
-        _ if process.is_ending() => Err(ConnectError::ProcessEnded(rank)),
-        Ok(_) => Err(ConnectError::SegmentNotFound { rank, pid: address.pid, why: None }),
-        Err(why) if why.is_shortage() => Err(ConnectError::Segment { rank, why }),
-        Err(why) => Err(ConnectError::SegmentNotFound { rank, pid: address.pid, why: Some(why) }),
     }
 }
 
