@@ -37,7 +37,7 @@ impl Shared {
     /// way, to which this adds one comparison, and use [`Shared::with_own`] then.
     #[inline(always)]
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if inherited::is_child() { Err(in_child()) } else { Ok(()) }
+        if inherited::is_child() { refuse() } else { Ok(()) }
     }
 
     /// As [`Shared::with`], behind [`Shared::check`].
@@ -51,12 +51,6 @@ impl Shared {
     pub(crate) fn read<T>(&self, read: impl FnOnce(&Endpoint) -> T) -> T {
         read(&self.0.borrow())
     }
-}
-
-#[cold]
-#[inline(never)]
-fn in_child() -> Error {
-    Error::Inherited(inherited::in_child())
 }
 
 #[cold]

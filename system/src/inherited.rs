@@ -27,8 +27,8 @@ unsafe impl Sync for Page {}
 /// such memory alone the kernel clears a page.
 static OWN: Page = Page(UnsafeCell::new([0; PAGE]));
 
-/// The process that has kept what it has, and whether a child can be told from it.
-static KEPT: OnceLock<(u32, bool)> = OnceLock::new();
+/// The process that has kept what it has.
+static KEPT: OnceLock<u32> = OnceLock::new();
 
 /// A process has inherited from another one what only that one may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,22 +52,24 @@ impl fmt::Display for Inherited {
 
 impl Error for Inherited {}
 
-/// From now on, children of this process are known by [`inherited`]. Again and again is allowed.
+/// From now on, children of this process are known by [`is_child`]. Again and again is allowed.
 ///
 /// # Errors
 /// In such a child.
 pub fn keep() -> Result<(), Inherited> {
-    if let Some(inherited) = inherited() {
-        return Err(inherited);
+    if has_inherited() {
+        return Err(in_child());
     }
     KEPT.get_or_init(|| {
         let page = OWN.0.get();
         // Miri knows no such advice, nor does a kernel before 4.14: children are not noticed there.
-        // SAFETY: the page is this static alone, and aligned to it.
-        let is_wiped = !cfg!(miri) && unsafe { madvise(page.cast(), PAGE, Advice::LinuxWipeOnFork) }.is_ok();
+        if !cfg!(miri) {
+            // SAFETY: the page is this static alone, and aligned to it.
+            let _ = unsafe { madvise(page.cast(), PAGE, Advice::LinuxWipeOnFork) };
+        }
         // SAFETY: nobody reads it meanwhile, see `is_child`.
         unsafe { page.cast::<u8>().write(1) };
-        (std::process::id(), is_wiped)
+        std::process::id()
     });
     Ok(())
 }
@@ -80,19 +82,16 @@ pub fn is_child() -> bool {
     unsafe { OWN.0.get().cast::<u8>().read() == 0 }
 }
 
-/// Set if this process is a child of one that has kept what it has.
-#[cold]
-#[inline(never)]
-pub fn inherited() -> Option<Inherited> {
-    let (parent, is_wiped) = *KEPT.get()?;
-    (is_wiped && is_child()).then(|| Inherited { parent, child: std::process::id() })
+/// As [`is_child`], for those who may come before [`keep`].
+fn has_inherited() -> bool {
+    KEPT.get().is_some() && is_child()
 }
 
 /// The processes, in a [child](is_child).
 #[cold]
 #[inline(never)]
 pub fn in_child() -> Inherited {
-    Inherited { parent: KEPT.get().map_or(0, |(parent, _)| *parent), child: std::process::id() }
+    Inherited { parent: KEPT.get().copied().unwrap_or(0), child: std::process::id() }
 }
 
 /// What only the process may give back that has made it: in a child it stays, as the parent still uses it.
@@ -124,7 +123,7 @@ impl<T> DerefMut for OfThisProcess<T> {
 
 impl<T> Drop for OfThisProcess<T> {
     fn drop(&mut self) {
-        if inherited().is_none() {
+        if !has_inherited() {
             // SAFETY: nobody uses the value after this, and it is dropped here only.
             unsafe { ManuallyDrop::drop(&mut self.0) };
         }
@@ -166,15 +165,15 @@ mod tests {
     fn a_child_knows_that_it_is_one() {
         keep().expect("this process is no child of one that has kept anything");
         assert_eq!(keep(), Ok(()), "again");
-        assert_eq!(inherited(), None);
+        assert!(!has_inherited());
         let parent = std::process::id();
         let status = in_child(|| {
             let is_child =
-                inherited().is_some_and(|it| it.parent == parent && it.child == std::process::id());
+                has_inherited() && super::in_child() == Inherited { parent, child: std::process::id() };
             i32::from(is_child) + 2 * i32::from(keep().is_err())
         });
         assert_eq!(status, 3);
-        assert_eq!(inherited(), None, "the parent is as before");
+        assert!(!has_inherited(), "the parent is as before");
     }
 
     #[test]

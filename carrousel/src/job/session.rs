@@ -88,7 +88,7 @@ impl Job {
     /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
     pub fn abort(self, code: i32, message: &str) -> ! {
         eprintln!("{message}");
-        if inherited::inherited().is_some() {
+        if inherited::is_child() {
             // The job is its parent's.
             std::process::exit(code);
         }
