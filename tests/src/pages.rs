@@ -24,8 +24,9 @@ pub struct CodeBlock {
 
 /// What a line of a page is.
 enum Line<'a> {
-    /// A fence, and the words behind it; of one that closes a block, there are none.
-    Fence(&'a str),
+    /// The fence before a block, and the words behind it.
+    Open(&'a str),
+    Close,
     Code(&'a str),
     Prose(&'a str),
 }
@@ -45,7 +46,7 @@ impl Page {
         self.text.lines().map(move |line| match line.trim_start().strip_prefix("```") {
             Some(words) => {
                 inside = !inside;
-                Line::Fence(words)
+                if inside { Line::Open(words) } else { Line::Close }
             }
             None if inside => Line::Code(line),
             None => Line::Prose(line),
@@ -53,27 +54,25 @@ impl Page {
     }
 
     /// The blocks of code.
+    ///
+    /// # Panics
+    /// When one has no end.
     pub fn blocks(&self) -> Vec<CodeBlock> {
         let mut blocks: Vec<CodeBlock> = Vec::new();
-        let mut inside = false;
+        let mut block: Option<CodeBlock> = None;
         for line in self.lines() {
             match line {
-                Line::Fence(words) => {
-                    inside = !inside;
-                    if inside {
-                        let words = words.split([',', ' ']).filter(|word| !word.is_empty());
-                        let words = words.map(ToOwned::to_owned).collect();
-                        blocks.push(CodeBlock { words, lines: Vec::new() });
-                    }
+                Line::Open(words) => {
+                    let words = words.split([',', ' ']).filter(|word| !word.is_empty());
+                    let words = words.map(ToOwned::to_owned).collect();
+                    block = Some(CodeBlock { words, lines: Vec::new() });
                 }
-                Line::Code(code) => {
-                    if let Some(block) = blocks.last_mut() {
-                        block.lines.push(code.to_owned());
-                    }
-                }
+                Line::Close => blocks.extend(block.take()),
+                Line::Code(code) => block.iter_mut().for_each(|block| block.lines.push(code.to_owned())),
                 Line::Prose(_) => {}
             }
         }
+        assert!(block.is_none(), "{}: a block has no end", self.path.display());
         blocks
     }
 
@@ -122,28 +121,36 @@ impl Page {
     }
 }
 
+/// The pages below a directory of the workspace, by path.
+fn below(directory: &str) -> Vec<Page> {
+    let mut paths = files(&root().join(directory), "md");
+    paths.sort();
+    let relative = |path: &PathBuf| path.strip_prefix(root()).expect("it is below the root").to_owned();
+    paths.iter().map(relative).map(Page::read).collect()
+}
+
 /// The README and the pages of the book, by path.
 ///
 /// # Panics
 /// When one cannot be read.
 pub fn book() -> Vec<Page> {
-    let mut paths = vec![PathBuf::from("README.md")];
-    let mut docs: Vec<PathBuf> = files(&root().join("docs"), "md")
-        .iter()
-        .map(|path| path.strip_prefix(root()).expect("it is below the root").to_owned())
-        .collect();
-    docs.sort();
-    paths.append(&mut docs);
-    paths.into_iter().map(Page::read).collect()
+    [Page::read("README.md")].into_iter().chain(below("docs")).collect()
 }
 
-/// The pages of the book, and the other texts that people read.
+/// The pages of the book and of the protocols, and the other texts that people read.
 ///
 /// # Panics
 /// When one cannot be read.
 pub fn pages() -> Vec<Page> {
-    let others = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "schema/README.md"];
-    book().into_iter().chain(others.map(Page::read)).collect()
+    let others = [
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "GLOSSARY.md",
+        "schema/README.md",
+        "tests/unsafe.md",
+    ];
+    book().into_iter().chain(below("protocols")).chain(others.map(Page::read)).collect()
 }
 
 #[cfg(test)]
