@@ -1,16 +1,15 @@
 //! The endpoint that communicators and requests of a process share.
 
-use crate::Error;
-use carrousel_engine::{self as engine, Endpoint};
-use carrousel_system::inherited::{self, Inherited, OfThisProcess};
-use std::cell::RefCell;
+use carrousel_engine::{self as engine, CallSite, Endpoint};
+use carrousel_options::CheckUsage;
+use carrousel_system::inherited::{self, Owned};
 use std::fmt;
 use std::rc::Rc;
 
 /// The endpoint of this process, in its thread: an application that declares one thread (`MPI_THREAD_SINGLE`) pays for no
 /// lock.
 #[derive(Clone)]
-pub(crate) struct Shared(Rc<RefCell<OfThisProcess<Endpoint>>>);
+pub(crate) struct Shared(Rc<Owned<Place, Endpoint>>);
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -18,80 +17,99 @@ impl fmt::Debug for Shared {
     }
 }
 
+/// What of an endpoint never changes. Children know it, too.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// The rank, of the job.
+    pub(crate) me: u32,
+    /// How many there are.
+    pub(crate) ranks: u32,
+    /// The first rank of the same node.
+    pub(crate) first_of_node: u32,
+}
+
 impl Shared {
     pub(crate) fn new(endpoint: Endpoint) -> Self {
-        Self(Rc::new(RefCell::new(OfThisProcess::new(endpoint))))
+        let place = Place {
+            me: endpoint.me(),
+            ranks: endpoint.ranks(),
+            first_of_node: endpoint.neighbours().first().map_or(0, |rank| rank.0),
+        };
+        Self(Owned::new(place, endpoint))
     }
 
     /// Calls the endpoint, which calls nothing of the application but the operation of a reduction: that must not call the
-    /// library, and would panic. A child that has inherited the endpoint does not call it.
+    /// library, and would panic. In a child that has inherited the endpoint, it is not called.
     #[inline(always)]
     pub(crate) fn with<T: InChild>(&self, call: impl FnOnce(&mut Endpoint) -> T) -> T {
-        if inherited::is_child() {
-            return refuse();
+        match self.0.enter() {
+            Some(mut endpoint) => call(&mut endpoint),
+            None => T::in_child(),
         }
-        self.with_own(call)
     }
 
-    /// Refuses a call in a child that has inherited the endpoint: for calls that return errors of other kinds in the same
-    /// way, to which this adds one comparison, and use [`Shared::with_own`] then.
     #[inline(always)]
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        if inherited::is_child() { refuse() } else { Ok(()) }
+    pub(crate) fn place(&self) -> &Place {
+        self.0.known()
     }
-
-    /// As [`Shared::with`], behind [`Shared::check`].
-    #[inline(always)]
-    pub(crate) fn with_own<T>(&self, call: impl FnOnce(&mut Endpoint) -> T) -> T {
-        call(&mut self.0.borrow_mut())
-    }
-
-    /// What the endpoint knows. A child has a copy of that.
-    #[inline]
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Endpoint) -> T) -> T {
-        read(&self.0.borrow())
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn refuse<T: InChild>() -> T {
-    T::in_child(inherited::in_child())
 }
 
 /// What a call returns in a child that has inherited its parent's part in the job.
 pub(crate) trait InChild {
-    fn in_child(inherited: Inherited) -> Self;
+    fn in_child() -> Self;
+}
+
+/// The error alone, and not all that a call returns: it joins the caller's other errors.
+#[cold]
+#[inline(never)]
+fn refused<E: From<engine::Error>>() -> E {
+    engine::Error::from(inherited::in_child()).into()
 }
 
 impl<T, E: From<engine::Error>> InChild for Result<T, E> {
-    fn in_child(inherited: Inherited) -> Self {
-        Err(engine::Error::from(inherited).into())
+    #[inline(always)]
+    fn in_child() -> Self {
+        Err(refused())
     }
 }
 
 /// A request has ended, by an error.
 impl<T, E: From<engine::Error>> InChild for Option<Result<T, E>> {
-    fn in_child(inherited: Inherited) -> Self {
-        Some(Result::in_child(inherited))
+    #[inline(always)]
+    fn in_child() -> Self {
+        Some(Err(refused()))
     }
 }
 
 /// Nothing is done.
 impl InChild for () {
-    fn in_child(_: Inherited) -> Self {}
+    fn in_child() -> Self {}
 }
 
 /// Nothing has come.
 impl<T> InChild for Vec<T> {
-    fn in_child(_: Inherited) -> Self {
+    fn in_child() -> Self {
         Self::new()
     }
 }
 
 /// Nothing is on its way any more.
 impl InChild for bool {
-    fn in_child(_: Inherited) -> Self {
+    fn in_child() -> Self {
         true
+    }
+}
+
+/// Nothing is checked.
+impl InChild for CheckUsage {
+    fn in_child() -> Self {
+        Self::Off
+    }
+}
+
+/// Nothing is known.
+impl InChild for Option<CallSite> {
+    fn in_child() -> Self {
+        None
     }
 }

@@ -19,7 +19,8 @@ pub(crate) unsafe extern "C" fn open(
     domain: *mut *mut b::fid_domain,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: the host passes a fabric, what `getinfo` has offered, and a place for the answer.
+    // SAFETY: the host passes a fabric, what `getinfo` has offered, and a place for the answer; it has no domain yet, which
+    // stays in its `Arc`.
     unsafe {
         let Some(attr) = info.as_ref().and_then(|info| info.domain_attr.as_ref()) else {
             return Errno::INVALID.code();
@@ -29,6 +30,7 @@ pub(crate) unsafe extern "C" fn open(
         let state = Lock::new(State::default(), locks);
         let fabric = FabricObject::of(fabric).own.clone();
         let own = Arc::new(Domain { state, mr_mode: attr.mr_mode, fabric });
+        own.state.open();
         let fid = head(b::FI_CLASS_DOMAIN, context, &OPS);
         let fid = b::fid_domain { fid, ops: table(&DOMAIN_OPS), mr: table(&mr::MR_OPS) };
         *domain = DomainObject::give(fid, own);

@@ -5,17 +5,24 @@
     reason = "a host that promises to use a domain from one thread at a time needs no lock"
 )]
 
-use carrousel_system::inherited;
+use carrousel_system::inherited::{self, Gate};
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 
+/// The byte of the gate of a value that one thread uses.
+const ONE_THREAD: u8 = 1;
+/// The byte of one that many use.
+const MANY_THREADS: u8 = 2;
+
 /// A value that one thread uses at a time: by a lock, or because the host has promised it (`FI_THREAD_DOMAIN`).
 pub(crate) struct Lock<T> {
+    gate: Gate,
     /// Without the poison of the standard library's: a thread that panics ends the process, as no function that C calls
     /// unwinds.
-    mutex: Option<Mutex<()>>,
+    mutex: Mutex<()>,
     value: UnsafeCell<T>,
+    locks: bool,
 }
 
 // SAFETY: the value is used through `with` only, by one thread at a time: as the mutex, or else the host, sees to it.
@@ -26,9 +33,19 @@ unsafe impl<T> Send for Lock<T> {}
 impl<T> Lock<T> {
     /// With `locks` false, the host promises not to use the value from two threads at once (fi_domain(3)).
     pub(crate) fn new(value: T, locks: bool) -> Self {
-        // In a child, the first use of the value says so.
-        let _ = inherited::keep();
-        Self { mutex: locks.then(|| Mutex::new(())), value: UnsafeCell::new(value) }
+        Self { gate: Gate::new(), mutex: Mutex::new(()), value: UnsafeCell::new(value), locks }
+    }
+
+    /// Lets the host's threads in.
+    ///
+    /// # Safety
+    /// No other thread has the lock yet, and it is not moved any more.
+    pub(crate) unsafe fn open(&self) {
+        // In a child, it stays closed: the first use of the value says so.
+        if inherited::keep().is_ok() {
+            // SAFETY: as the caller promises.
+            unsafe { self.gate.open(if self.locks { MANY_THREADS } else { ONE_THREAD }) };
+        }
     }
 
     /// The value, until the guard is dropped. Not while this thread has another guard.
@@ -36,10 +53,15 @@ impl<T> Lock<T> {
     #[inline(always)]
     pub(crate) fn lock(&self) -> Guard<'_, T> {
         // First of all: another thread may have had the mutex when the child was made, and nobody gives it back there.
-        if inherited::is_child() {
-            end_child();
-        }
-        let guard = self.mutex.as_ref().map(Mutex::lock);
+        let byte = self.gate.byte();
+        let guard = if byte == MANY_THREADS {
+            Some(self.mutex.lock())
+        } else {
+            if byte != ONE_THREAD {
+                end_child();
+            }
+            None
+        };
         // SAFETY: nobody else has a reference: no other thread, by the mutex or the host's promise, nor this one, as no
         // use of a value calls the host.
         Guard { value: unsafe { &mut *self.value.get() }, _mutex: guard }
@@ -95,6 +117,8 @@ mod tests {
     #[test]
     fn threads_take_turns() {
         let lock = Lock::new(0u64, true);
+        // SAFETY: it stays here, and the threads begin after this.
+        unsafe { lock.open() };
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| (0..1000).for_each(|_| lock.with(|value| *value += 1)));

@@ -2,7 +2,7 @@
 //! launcher's socket. One trait, [`System`], of which [`SYSTEM`] is the implementation of this build.
 //!
 //! **Promises.**
-//! - It decides nothing, and has no state but one byte: what an answer means, its callers know.
+//! - It decides nothing: what an answer means, its callers know.
 //! - [`inherited`] tells a child made by `fork` from the process whose part in a job it has a copy of.
 //! - In a build for use, [`SYSTEM`] is [`Real`]: a value without size, whose functions are the system's calls and are
 //!   inlined. What only a simulation wants is nothing there, so the instructions of a message are the same as without

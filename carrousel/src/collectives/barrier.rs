@@ -16,20 +16,20 @@ impl Communicator {
     #[track_caller]
     pub fn ibarrier(&self) -> Result<Request<u8>, Error> {
         let (site, barrier) = (self.site(), Collective::barrier(self.id()));
-        if let Some(request) = self.checked_ibarrier(site)? {
-            return Ok(request);
+        let unchecked = self.shared.with(|endpoint| match endpoint.check_usage() {
+            CheckUsage::Off => endpoint.collective(barrier, None, Kind::Barrier, site).map(Some),
+            _ => Ok(None),
+        });
+        match unchecked? {
+            Some(handle) => Ok(Request::of_nothing(self.of_request(), handle, None)),
+            None => self.checked_ibarrier(site),
         }
-        let handle = self.shared.with(|endpoint| endpoint.collective(barrier, None, Kind::Barrier, site))?;
-        Ok(Request::of_nothing(self.of_request(), handle, None))
     }
 
-    /// A non-blocking barrier that checks that all ranks have called it; `None` if `check_usage` does not ask for it.
-    fn checked_ibarrier(&self, site: CallSite) -> Result<Option<Request<u8>>, Error> {
-        if self.shared.read(Endpoint::check_usage) == CheckUsage::Off {
-            return Ok(None);
-        }
+    /// A non-blocking barrier that checks that all ranks have called it, as `check_usage` asks for.
+    fn checked_ibarrier(&self, site: CallSite) -> Result<Request<u8>, Error> {
         let begin = |endpoint: &mut Endpoint| begin_agreement(endpoint, self.id(), Joint::Ibarrier, site);
         let agreement = self.shared.with(|endpoint| uninterrupted(|| begin(endpoint)))?;
-        Ok(Some(Request::of_nothing(self.of_request(), agreement.request, Some(Box::new(agreement)))))
+        Ok(Request::of_nothing(self.of_request(), agreement.request, Some(Box::new(agreement))))
     }
 }

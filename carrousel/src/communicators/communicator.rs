@@ -4,7 +4,7 @@ use super::group::Group;
 use crate::point_to_point::tag_text;
 use crate::shared::Shared;
 use crate::{Error, Source, Status};
-use carrousel_engine::{CallContext, CallSite, Caller, Endpoint, Located};
+use carrousel_engine::{CallContext, CallSite, Caller, Located};
 use carrousel_rank::RankId;
 
 /// A group of ranks that send messages to each other (`MPI_Comm`), as one of them sees it. Cheap to clone.
@@ -18,7 +18,7 @@ pub struct Communicator {
 impl Communicator {
     pub(crate) fn world(shared: Shared) -> Self {
         shared.with(|endpoint| endpoint.set_tag_text(tag_text));
-        let group = Group::All(shared.read(Endpoint::ranks));
+        let group = Group::All(shared.place().ranks);
         let communicator = carrousel_rank::Communicator::WORLD;
         Self { shared, context: CallContext { communicator, site: None }, group }
     }
@@ -47,7 +47,7 @@ impl Communicator {
 
     /// The number of this rank, from 0.
     pub fn rank(&self) -> u32 {
-        self.group.comm_rank(self.shared.read(Endpoint::me))
+        self.group.comm_rank(self.shared.place().me)
     }
 
     /// The number of ranks.

@@ -7,6 +7,7 @@ pub use self::communicator::Communicator;
 
 use self::group::Group;
 use crate::Error;
+use crate::shared::Place;
 use carrousel_engine::{COMPARED, CallContext, Endpoint, Membership};
 use carrousel_rank::{Members, RankId};
 
@@ -51,8 +52,7 @@ impl Communicator {
     /// If there are no more communicators, or a rank is gone.
     #[track_caller]
     pub fn split_by_node(&self) -> Result<Self, Error> {
-        let first = self.shared.read(|endpoint| endpoint.neighbours().first().map_or(0, |rank| rank.0));
-        self.split(Some(first), 0)?.ok_or(Error::Internal("a rank is on no node"))
+        self.split(Some(self.shared.place().first_of_node), 0)?.ok_or(Error::Internal("a rank is on no node"))
     }
 
     /// A communicator of these ranks of the job, under a number that is free at every rank of this one. Groups
@@ -60,7 +60,7 @@ impl Communicator {
     #[track_caller]
     fn of_members(&self, members: &[RankId]) -> Result<Self, Error> {
         let number = self.free_number()?;
-        let (me, ranks) = self.shared.read(|endpoint| (endpoint.me(), endpoint.ranks()));
+        let Place { me, ranks, .. } = *self.shared.place();
         let members = Members::new(members, ranks).map_err(Error::from)?;
         let (id, membership) = match members.contains(RankId(me)) {
             true => self.shared.with(|endpoint| endpoint.define(number, &members))?,

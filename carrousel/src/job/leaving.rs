@@ -27,7 +27,7 @@ impl Communicator {
     pub(crate) fn leave(&self, site: CallSite) -> Result<Option<Error>, Error> {
         // The call may be on behalf of another site.
         self.shared.with(Endpoint::observe);
-        let mode = self.shared.read(Endpoint::check_usage);
+        let mode = self.shared.with(|endpoint| endpoint.check_usage());
         let mut left = None;
         if mode != CheckUsage::Off {
             self.shared.with(|endpoint| agree(endpoint, self.id(), Joint::Finalize, site))?;
@@ -69,7 +69,7 @@ impl Communicator {
             let Question { context, tag, count } = *question;
             let context = Context(u16::try_from(context).ok()?);
             self.shared
-                .read(|endpoint| endpoint.sent_at(to, context, mpi::tag(tag), count))
+                .with(|endpoint| endpoint.sent_at(to, context, mpi::tag(tag), count))
                 .map(PackedLine::from)
         };
         let answers: Vec<PackedLine> =

@@ -41,8 +41,7 @@ impl Communicator {
     #[track_caller]
     pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
         let (caller, to, tag) = (self.caller(), self.group.rank(to)?, tags::of_send(tag)?);
-        self.shared.check()?;
-        Ok(self.shared.with_own(|endpoint| {
+        Ok(self.shared.with(|endpoint| {
             blocking::send(endpoint, data.as_bytes(), caller, to, tag, SendKind::Blocking)
         })?)
     }
@@ -73,10 +72,9 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
-        self.shared.check()?;
         let got = self
             .shared
-            .with_own(|endpoint| blocking::receive(endpoint, buffer.as_mut_bytes(), caller, from, tag));
+            .with(|endpoint| blocking::receive(endpoint, buffer.as_mut_bytes(), caller, from, tag));
         Ok(self.with_comm_rank(got?))
     }
 

@@ -234,7 +234,8 @@ impl<T: Element> Drop for Request<T> {
     fn drop(&mut self) {
         if let Stage::Open(handle) = self.stage {
             // A drop has no call site of its own, so reports name the one that started the request.
-            let site = self.communicator.shared.read(|endpoint| endpoint.started_at(handle));
+            let started = self.communicator.shared.with(|endpoint| Some(endpoint.started_at(handle)));
+            let Some(site) = started else { return };
             self.cancel_at(site);
             // There is nobody to return an error to.
             let _ = self.communicator.shared.with(|endpoint| endpoint.wait(handle, site, |_| ()));
