@@ -1,4 +1,5 @@
-//! The layout of a segment: a header, then a ring for each peer, which has memory once that peer connects.
+//! The layout of a segment: a header, then a place for each peer. Where rings are large, a place has two of them: a small one,
+//! which has memory once the peer connects, and the one that was asked for, to which the peer moves when it needs more room.
 //!
 //! | word | content |
 //! | --- | --- |
@@ -13,7 +14,10 @@
 //! | 8 | the processor on which the owner last looked for peers, plus 1; 0 before it has looked |
 //! | 9 to 15 | zero |
 //! | 16 to h - 1 | which peers have connected, see [`crate::announce`] |
-//! | h + i * (16 + capacity) | ring of peer i: 8 words for the consumer's position, 8 control words for a transfer that both processes copy, then the messages |
+//! | h + i * p | the first ring of peer i: 8 words for the consumer's position, 8 control words for a transfer that both processes copy, then the messages |
+//! | behind it | the second one, if the first is small: the same again, without control words in use |
+//!
+//! A place has p = 16 + capacity words, or 16 + [`SMALL`] more if the capacity is more than [`SMALL_BELOW`].
 //!
 //! Each part begins at a multiple of 128 bytes, so that no two share a cache line, nor a pair of lines.
 
@@ -26,7 +30,7 @@ use thiserror::Error;
 /// The first word of a segment: "carrshm" and a zero, little end first.
 const MAGIC: u64 = u64::from_le_bytes(*b"carrshm\0");
 /// The version, which changes whenever a process of an earlier one could misread a segment.
-const VERSION: u64 = 8;
+const VERSION: u64 = 9;
 /// Words of the header in front of those in which peers announce themselves.
 const HEADER: usize = 16;
 /// The word that tells how far the owner is.
@@ -47,6 +51,12 @@ pub(crate) const FINISHED: u64 = 1;
 const PEERS_MAX: u64 = 1 << 16;
 /// The least capacity, in words, so that a ring ends where a pair of cache lines does.
 const CAPACITY_MIN: u64 = 16;
+
+/// Words of a small ring: with its positions, less than a page.
+const SMALL: usize = 256;
+/// A ring of more words than this is preceded by a small one: most pairs of ranks exchange little, and so take no more than a
+/// page or two.
+const SMALL_BELOW: usize = 4 * SMALL;
 
 /// How many rings a segment has, and of which capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +114,7 @@ impl Layout {
             return Err(LayoutError::Capacity(capacity));
         }
         // Both are bounded, so 64 bits hold the size; a slice has a smaller bound, checked below.
-        let bytes = (header(peers as usize) as u64 + peers * (POSITIONS as u64 + capacity)) * 8;
+        let bytes = (header(peers as usize) as u64 + peers * place(capacity as usize) as u64) * 8;
         if bytes > isize::MAX as u64 {
             return Err(LayoutError::Large { peers, capacity });
         }
@@ -123,7 +133,7 @@ impl Layout {
 
     /// Bytes of the whole segment, if all of its rings are used.
     pub fn bytes(&self) -> usize {
-        (header(self.peers) + self.peers * (POSITIONS + self.capacity)) * 8
+        (header(self.peers) + self.peers * place(self.capacity)) * 8
     }
 
     /// Bytes of the header, which is all that is used before a peer connects.
@@ -131,7 +141,12 @@ impl Layout {
         header(self.peers) * 8
     }
 
-    /// Bytes of a ring.
+    /// Bytes of the ring with which a pair begins.
+    pub fn first_bytes(&self) -> usize {
+        (POSITIONS + first(self.capacity)) * 8
+    }
+
+    /// Bytes of a ring of the whole capacity.
     pub fn ring_bytes(&self) -> usize {
         (POSITIONS + self.capacity) * 8
     }
@@ -141,15 +156,20 @@ impl Layout {
         HEADER..header(self.peers)
     }
 
-    /// The words of a peer's ring.
-    pub(crate) fn ring(&self, peer: usize) -> Option<Range<usize>> {
-        let words = POSITIONS + self.capacity;
-        let first = header(self.peers);
-        (peer < self.peers).then(|| first + peer * words..first + (peer + 1) * words)
+    /// The words of a peer's first ring.
+    pub(crate) fn first_ring(&self, peer: usize) -> Option<Range<usize>> {
+        let begin = header(self.peers) + peer.checked_mul(place(self.capacity))?;
+        (peer < self.peers).then(|| begin..begin + POSITIONS + first(self.capacity))
+    }
+
+    /// The words of its second ring; `None` if the first has the whole capacity.
+    pub(crate) fn second_ring(&self, peer: usize) -> Option<Range<usize>> {
+        let begin = self.first_ring(peer)?.end;
+        has_two(self.capacity).then(|| begin..begin + POSITIONS + self.capacity)
     }
 
     /// Bytes of the smallest segment: a smaller file is refused unread.
-    pub(crate) const BYTES_MIN: usize = (header(1) + POSITIONS + CAPACITY_MIN as usize) * 8;
+    pub(crate) const BYTES_MIN: usize = (header(1) + place(CAPACITY_MIN as usize)) * 8;
 
     /// Writes the header of a new segment.
     pub(crate) fn write(&self, nonce: u64, words: &[AtomicU64]) {
@@ -179,6 +199,21 @@ impl Layout {
         let expected = layout.bytes() as u64;
         if found < expected { Err(LayoutError::Small { found, expected }) } else { Ok(layout) }
     }
+}
+
+/// Whether a place has two rings.
+const fn has_two(capacity: usize) -> bool {
+    capacity > SMALL_BELOW
+}
+
+/// Words of the first ring of a place, without its positions.
+const fn first(capacity: usize) -> usize {
+    if has_two(capacity) { SMALL } else { capacity }
+}
+
+/// Words of a place.
+const fn place(capacity: usize) -> usize {
+    POSITIONS + capacity + if has_two(capacity) { POSITIONS + SMALL } else { 0 }
 }
 
 /// Words of the header of a segment with so many rings.
@@ -216,16 +251,23 @@ mod tests {
 
     #[test]
     fn rings_are_apart_and_fill_the_segment() {
-        let layout = Layout::new(3, 16).expect("it is right");
-        let mut at = layout.header_bytes() / 8;
-        assert_eq!(layout.announced().end, at);
-        for peer in 0..3 {
-            let ring = layout.ring(peer).expect("it is a peer");
-            assert_eq!((ring.start, ring.len(), ring.start % 16), (at, POSITIONS + 16, 0));
-            at = ring.end;
+        for (capacity, lens) in [(16, vec![16]), (SMALL_BELOW, vec![SMALL_BELOW]), (2048, vec![SMALL, 2048])]
+        {
+            let layout = Layout::new(3, capacity).expect("it is right");
+            let mut at = layout.header_bytes() / 8;
+            assert_eq!(layout.announced().end, at);
+            for peer in 0..3 {
+                let rings: Vec<_> =
+                    layout.first_ring(peer).into_iter().chain(layout.second_ring(peer)).collect();
+                assert_eq!(rings.len(), lens.len());
+                for (ring, len) in rings.into_iter().zip(&lens) {
+                    assert_eq!((ring.start, ring.len(), ring.start % 16), (at, POSITIONS + len, 0));
+                    at = ring.end;
+                }
+            }
+            assert_eq!(at * 8, layout.bytes());
+            assert_eq!((layout.first_ring(3), layout.second_ring(3)), (None, None));
         }
-        assert_eq!(at * 8, layout.bytes());
-        assert_eq!(layout.ring(3), None);
     }
 
     #[test]
@@ -253,7 +295,9 @@ mod tests {
             let mut words = vec![MAGIC, VERSION, peers, capacity];
             words.resize(len, 0);
             if let Ok(layout) = read(&memory(&words)) {
-                prop_assert!(layout.ring(layout.peers() - 1).is_some_and(|ring| ring.end <= words.len()));
+                let last = layout.peers() - 1;
+                let ring = layout.second_ring(last).or(layout.first_ring(last));
+                prop_assert!(ring.is_some_and(|ring| ring.end <= words.len()));
             }
         }
     }

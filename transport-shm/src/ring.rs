@@ -100,6 +100,7 @@ pub struct Producer<M, O = Sound> {
     capacity: usize,
     /// See [`largest`] and [`ahead`], for this capacity.
     largest: usize,
+    /// With room for a [last message](Producer::push_last), where that was asked for.
     ahead: u64,
     /// Positions of messages are multiples of this.
     grain: usize,
@@ -129,6 +130,22 @@ impl<M: Deref<Target = [AtomicU64]>, O: RingOrders> Producer<M, O> {
         let (written, taken, zeroed) = (0, 0, grain as u64);
         let (corrupt, orders) = (None, PhantomData);
         Ok(Self { memory, capacity, largest, ahead, grain, written, taken, zeroed, corrupt, orders })
+    }
+
+    /// Keeps room for a [last message](Self::push_last), behind each of the others.
+    #[must_use]
+    pub fn with_last(mut self) -> Self {
+        self.ahead += self.grain as u64;
+        self
+    }
+
+    /// Appends the last message, without payload, for which [room was kept](Self::with_last).
+    ///
+    /// # Errors
+    /// If no room was kept, or the consumer has damaged the ring.
+    pub fn push_last(&mut self, tag: u32) -> Result<(), PushError> {
+        self.ahead = ahead(self.capacity);
+        self.push(tag, &[])
     }
 
     /// The memory that the ring is in.

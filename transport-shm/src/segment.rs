@@ -227,7 +227,7 @@ impl Segment {
         Word { word: NonNull::from(&self.header.words()[at]), mapping: Arc::clone(&self.header) }
     }
 
-    /// The ring of a peer: for a [`Consumer`](crate::Consumer) in the process that created the segment,
+    /// The ring with which a peer begins: for a [`Consumer`](crate::Consumer) in the process that created the segment,
     /// for a [`Producer`](crate::Producer) in the peer. It keeps the memory mapped. The memory is allocated at once, so
     /// that a node with too little memory is an error of this call, and not a signal when the first messages come.
     ///
@@ -235,7 +235,19 @@ impl Segment {
     /// When the segment has no ring for this peer, or the node too little memory.
     pub fn ring(&self, peer: usize) -> Result<Ring, SegmentError> {
         let none = SegmentError::NoPeer { peer, peers: self.layout.peers() };
-        let words = self.layout.ring(peer).ok_or(none)?;
+        self.ring_of(self.layout.first_ring(peer).ok_or(none)?)
+    }
+
+    /// The ring of the whole capacity, to which a peer moves that needs more room; `None` if it has begun with that. As
+    /// [`Segment::ring`] otherwise.
+    ///
+    /// # Errors
+    /// When the node has too little memory.
+    pub fn second_ring(&self, peer: usize) -> Result<Option<Ring>, SegmentError> {
+        self.layout.second_ring(peer).map(|words| self.ring_of(words)).transpose()
+    }
+
+    fn ring_of(&self, words: Range<usize>) -> Result<Ring, SegmentError> {
         let bytes = words.start as u64 * 8..words.end as u64 * 8;
         allocate(self.fd.as_fd(), bytes.clone()).map_err(cannot("allocate a ring"))?;
         let begin = bytes.start / PAGE_MAX * PAGE_MAX;

@@ -61,7 +61,7 @@ fn copy(
     else {
         return copy_chunks(0..len);
     };
-    let ring_memory = peer.ring.memory().clone();
+    let ring_memory = peer.ring.control().clone();
     let number = peer.next_transfer();
     let (mut owner, first) = Owner::open(control_words(&ring_memory), number, chunks);
     if !peer.try_push(HELP_REQUEST, request(number).as_bytes()) {

@@ -17,7 +17,11 @@ pub(super) const HELP_REQUEST: u32 = 5;
 /// The first frame of a peer that introduces itself: the text that it is known by.
 pub(super) const INTRODUCTION: u32 = 4;
 
+/// The last frame of a first ring: what follows is in the second one.
+pub(super) const MOVED: u32 = 1;
+
 const _: () = {
+    assert!(Header::is_transports_own(MOVED), "it is no packet");
     assert!(Header::is_transports_own(FRAGMENT), "it is no packet");
     assert!(Header::is_transports_own(GET_REQUEST), "it is no packet");
     assert!(Header::is_transports_own(HELP_REQUEST), "it is no packet");

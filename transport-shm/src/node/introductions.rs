@@ -5,10 +5,13 @@ use crate::{Consumer, Ring};
 use carrousel_transport::{Name, RankId};
 use std::fmt;
 
+/// The first ring of a peer, its memory, and its place in this process's segment.
+pub(super) type FirstRing = (Consumer<Ring>, Ring, usize);
+
 /// The rings of peers that have not said who they are, and who is known by which text.
 pub(super) struct Introductions {
     name: Name,
-    awaited: Vec<(Consumer<Ring>, Ring)>,
+    awaited: Vec<FirstRing>,
 }
 
 impl Introductions {
@@ -17,8 +20,8 @@ impl Introductions {
     }
 
     /// The ring of a peer that will introduce itself.
-    pub(super) fn await_one(&mut self, ring: Consumer<Ring>, memory: Ring) {
-        self.awaited.push((ring, memory));
+    pub(super) fn await_one(&mut self, ring: FirstRing) {
+        self.awaited.push(ring);
     }
 
     /// Whether a peer has taken a ring, and has not said who it is.
@@ -28,19 +31,19 @@ impl Introductions {
 
     /// The rings whose peers have introduced themselves since, and are known. A peer is seen as soon as it has taken its
     /// ring, which is before it has said anything: that one is looked at again. One that says something else is forgotten.
-    pub(super) fn made(&mut self) -> Vec<(Consumer<Ring>, Ring, RankId)> {
+    pub(super) fn made(&mut self) -> Vec<(FirstRing, RankId)> {
         let mut made = Vec::new();
-        for (mut ring, memory) in std::mem::take(&mut self.awaited) {
+        for (mut ring, memory, place) in std::mem::take(&mut self.awaited) {
             let said = ring.take(|frame| {
                 let mut text = vec![0; frame.len()];
                 frame.copy_to(0, &mut text);
                 (frame.tag() == INTRODUCTION).then_some(text)
             });
             match said {
-                Ok(None) => self.awaited.push((ring, memory)),
+                Ok(None) => self.awaited.push((ring, memory, place)),
                 Ok(Some(text)) => {
                     let rank = text.and_then(|text| (self.name)(&text));
-                    made.extend(rank.map(|rank| (ring, memory, rank)));
+                    made.extend(rank.map(|rank| ((ring, memory, place), rank)));
                 }
                 Err(_) => {}
             }

@@ -1,5 +1,6 @@
 //! Why a peer is lost.
 
+use super::connect::ConnectError;
 use crate::SegmentError;
 use rustix::io::Errno;
 use thiserror::Error;
@@ -11,6 +12,9 @@ pub enum Loss {
     /// There is no way to it, or from it: a lack of memory, most likely.
     #[error(transparent)]
     Segment(#[from] SegmentError),
+    /// There is no ring to it that is large enough.
+    #[error(transparent)]
+    Ring(#[from] ConnectError),
     /// Memory that it lends to this rank is not there.
     #[error(
         "its memory of a message, {len} bytes at {address:#x}, is not there: that process has unmapped or freed a buffer while \

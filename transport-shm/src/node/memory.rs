@@ -39,14 +39,12 @@ impl fmt::Display for Bytes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
     ranks: usize,
-    /// Bytes of a ring.
-    ring: u64,
     /// Bytes that may be taken without asking.
     left: u64,
 }
 
 impl Budget {
-    /// The budget of one of so many ranks, with rings of so many bytes.
+    /// The budget of one of so many ranks, whose rings have so many bytes at first.
     ///
     /// # Errors
     /// When there is too little memory for a barrier of the ranks, in which each rank has as many rings as the logarithm
@@ -54,7 +52,7 @@ impl Budget {
     pub(super) fn new(ranks: usize, ring: u64) -> Result<Self, MemoryShortageError> {
         let rings = u64::from(usize::BITS - ranks.saturating_sub(1).leading_zeros());
         let needed = (ranks as u64).saturating_mul(rings).saturating_mul(ring);
-        let mut budget = Self { ranks, ring, left: 0 };
+        let mut budget = Self { ranks, left: 0 };
         budget.look("a barrier", needed, SYSTEM.available_memory())?;
         Ok(budget)
     }
@@ -63,12 +61,12 @@ impl Budget {
     ///
     /// # Errors
     /// When the memory would not suffice if each rank took a ring now.
-    pub(super) fn take(&mut self) -> Result<(), MemoryShortageError> {
-        if self.left < self.ring {
-            let needed = self.ring.saturating_mul(self.ranks as u64);
+    pub(super) fn take(&mut self, ring: u64) -> Result<(), MemoryShortageError> {
+        if self.left < ring {
+            let needed = ring.saturating_mul(self.ranks as u64);
             self.look("a ring more for each", needed, SYSTEM.available_memory())?;
         }
-        self.left = self.left.saturating_sub(self.ring);
+        self.left = self.left.saturating_sub(ring);
         Ok(())
     }
 
@@ -97,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_shortage_names_the_numbers_and_a_remedy() {
-        let mut budget = Budget { ranks: 1000, ring: 64 << 10, left: 0 };
+        let mut budget = Budget { ranks: 1000, left: 0 };
         let error = budget.look("a barrier", 625 * MIB, Some(100 * MIB)).expect_err("it is too little");
         assert_eq!(
             error.to_string(),

@@ -41,8 +41,8 @@ pub use memory::MemoryShortageError;
 pub use outbound::Out;
 
 use self::atomics::{ATOMIC_REPLY, ATOMIC_REQUEST};
-use self::frames::{FRAGMENT, Fragment, GET_REQUEST, GetRequest, HELP_REQUEST};
-use self::introductions::Introductions;
+use self::frames::{FRAGMENT, Fragment, GET_REQUEST, GetRequest, HELP_REQUEST, MOVED};
+use self::introductions::{FirstRing, Introductions};
 use self::local_ranks::LocalRanks;
 use self::memory::Budget;
 use crate::announce::Listener;
@@ -74,7 +74,6 @@ impl Default for Settings {
 /// The transport between a process and its peers on the node.
 #[derive(Debug)]
 pub struct Node {
-    segment: Segment,
     /// Changes when a peer connects.
     announcements: Word,
     /// Says on which processor this process runs, plus 1.
@@ -91,8 +90,12 @@ pub struct Node {
 #[derive(Debug)]
 struct Inbound {
     ring: Consumer<Ring>,
-    /// The memory of the ring, for its control words.
+    /// The memory of the first ring, for its control words.
     ring_memory: Ring,
+    /// The place of the peer in this process's segment.
+    place: usize,
+    /// The positions of the rings before this one.
+    before: u64,
     from: RankId,
     local_rank: usize,
     state: InboundState,
@@ -103,6 +106,8 @@ struct Inbound {
 enum InboundState {
     /// Frames are taken from it.
     Open,
+    /// The peer has moved to its second ring, which is not taken from yet.
+    Moved,
     /// The peer's process has ended: no frames follow those that are in the ring.
     Ending,
     /// The ring is damaged, or empty for good.
@@ -148,15 +153,15 @@ impl Node {
         settings: Settings,
     ) -> Result<Self, NodeError> {
         let layout = Layout::new(local_ranks.count(), settings.capacity).map_err(SegmentError::from)?;
-        let budget = Budget::new(together, layout.ring_bytes() as u64)?;
+        let budget = Budget::new(together, layout.first_bytes() as u64)?;
         let segment = Segment::create(layout)?;
         if settings.direct {
             direct::permit();
         }
         let (announcements, processor) = (segment.announcements(), segment.processor());
         let listener = Listener::new(local_ranks.count());
-        let out = Out::new(local_ranks, layout, budget, settings.direct);
-        Ok(Self { segment, announcements, processor, listener, inbound: Vec::new(), introductions, out })
+        let out = Out::new(local_ranks, segment, budget, settings.direct);
+        Ok(Self { announcements, processor, listener, inbound: Vec::new(), introductions, out })
     }
 
     /// Sets what this process says of itself to peers that it connects to from now on.
@@ -166,12 +171,12 @@ impl Node {
 
     /// The address with which peers connect.
     pub fn address(&self) -> Address {
-        let fd = self.segment.as_fd().as_raw_fd();
+        let fd = self.out.segment.as_fd().as_raw_fd();
         Address {
             pid: SYSTEM.pid().as_raw_pid() as u32,
             fd,
             probe: &raw const direct::PROBE as u64,
-            nonce: self.segment.nonce(),
+            nonce: self.out.segment.nonce(),
             began: process::began(),
             namespace: process::namespace(),
             node: identity::node(),
@@ -180,7 +185,7 @@ impl Node {
 
     /// The most data, in bytes, that a packet can have.
     pub fn largest_eager(&self) -> u64 {
-        largest(self.segment.layout().capacity()).saturating_sub(HEAD_MAX) as u64
+        largest(self.out.segment.layout().capacity()).saturating_sub(HEAD_MAX) as u64
     }
 
     /// Bytes of peers' transfers that this process has copied while it polled.
@@ -191,20 +196,20 @@ impl Node {
     /// Tells all peers that the application of this process receives no message any more: peers that leave, too, need not wait
     /// until theirs are received. Packets are taken as before.
     pub fn leave(&self) {
-        self.segment.leave();
+        self.out.segment.leave();
     }
 
     /// Tells all connected peers that this process has sent all of its messages, so that its end is not a loss. Peers
     /// that are not connected cannot see this once the process has ended: it must not end while such a peer may wait
     /// for it.
     pub fn finish(&self) {
-        self.segment.finish();
+        self.out.segment.finish();
     }
 
     /// The position behind the last message that has arrived from each peer; takes none. With [`Node::not_taken`], the
     /// caller checks later that all of them were taken.
     pub fn arrived(&self) -> Vec<(RankId, u64)> {
-        self.inbound.iter().map(|inbound| (inbound.from, inbound.ring.arrived())).collect()
+        self.inbound.iter().map(|inbound| (inbound.from, inbound.before + inbound.ring.arrived())).collect()
     }
 
     /// Peers of which messages that had arrived, by [`Node::arrived`], have not been taken since.
@@ -214,7 +219,7 @@ impl Node {
         let pairs = self.inbound.iter().zip(arrived).filter(move |(inbound, _)| is_open(inbound));
         let is_left = |(inbound, (_, until)): &(&Inbound, &(RankId, u64))| {
             // Positions wrap around.
-            (inbound.ring.position().wrapping_sub(*until) as i64) < 0
+            ((inbound.before + inbound.ring.position()).wrapping_sub(*until) as i64) < 0
         };
         pairs.filter(is_left).map(|(inbound, _)| inbound.from)
     }
@@ -228,10 +233,10 @@ impl Node {
         if !self.out.rings_doorbells || self.out.is_waiting() {
             return self.poll_aside(now, handler);
         }
-        let doorbell = self.segment.doorbell();
+        let doorbell = self.out.segment.doorbell();
         doorbell::fall_asleep::<Sound>(&doorbell);
         let taken = if SYSTEM.restores(Defect::SleepsUnpolled) { 0 } else { self.poll_aside(now, handler) };
-        let ringers = self.segment.ringers().load(Ordering::Relaxed);
+        let ringers = self.out.segment.ringers().load(Ordering::Relaxed);
         if taken == 0 && !self.out.is_waiting() && ringers >= self.inbound.len() as u64 {
             doorbell.wait_while(doorbell::SLEEPS, timeout);
         }
@@ -262,7 +267,11 @@ impl Node {
             return false;
         }
         // What is left in a ring that is closed is never taken.
-        let has_frames = |one: &Inbound| one.state != InboundState::Closed && one.ring.has_next();
+        let has_frames = |one: &Inbound| match one.state {
+            InboundState::Open | InboundState::Ending => one.ring.has_next(),
+            InboundState::Moved => true,
+            InboundState::Closed => false,
+        };
         let until = SYSTEM.now() + LINGERS;
         for look in 1..=LOOKS_MAX {
             if self.inbound.iter().any(has_frames) {
@@ -301,7 +310,8 @@ impl Node {
         for local_rank in ended {
             match self.inbound.iter_mut().find(|inbound| inbound.local_rank == local_rank) {
                 Some(inbound) if inbound.state == InboundState::Open => inbound.state = InboundState::Ending,
-                Some(inbound) if inbound.state == InboundState::Ending => {}
+                // The end of a peer that has moved is found again, when its second ring is open.
+                Some(inbound) if matches!(inbound.state, InboundState::Ending | InboundState::Moved) => {}
                 // Operations that were posted to it since then cannot complete.
                 _ => self.out.handle_exit(local_rank),
             }
@@ -311,16 +321,20 @@ impl Node {
     /// Begins to take frames from the peers that have connected since this was last called.
     #[cold]
     fn accept_connections(&mut self) {
-        let Self { segment, listener, inbound, introductions, out, .. } = self;
-        for place in listener.new_peers(segment.announced()) {
+        let Self { listener, inbound, introductions, out, .. } = self;
+        for place in listener.new_peers(out.segment.announced()) {
             // A process does not connect to itself.
             if Some(place) == out.local_ranks.own {
                 continue;
             }
-            let ring = segment.ring(place).map(|memory| (Consumer::new(memory.clone()), memory));
+            let ring = out.segment.ring(place).map(|memory| (Consumer::new(memory.clone()), memory));
             match (introductions.as_mut(), ring) {
-                (None, Ok((Ok(ring), memory))) => inbound.push(Inbound::new(ring, memory, place, out)),
-                (Some(introductions), Ok((Ok(ring), memory))) => introductions.await_one(ring, memory),
+                (None, Ok((Ok(ring), memory))) => {
+                    inbound.push(Inbound::new((ring, memory, place), place, out))
+                }
+                (Some(introductions), Ok((Ok(ring), memory))) => {
+                    introductions.await_one((ring, memory, place))
+                }
                 // Without its ring none of its messages can be received.
                 (None, Ok((Err(_), _))) => out.lose(place),
                 (None, Err(why)) => out.lose_because(place, why),
@@ -329,11 +343,11 @@ impl Node {
             }
         }
         let Some(introductions) = introductions else { return };
-        for (ring, memory, rank) in introductions.made() {
+        for (ring, rank) in introductions.made() {
             // A second ring of a peer is one that no honest peer takes.
             let is_new = |local_rank: &usize| inbound.iter().all(|known| known.local_rank != *local_rank);
             if let Some(local_rank) = out.local_ranks.of(rank).filter(is_new) {
-                inbound.push(Inbound::new(ring, memory, local_rank, out));
+                inbound.push(Inbound::new(ring, local_rank, out));
             }
         }
     }
@@ -341,9 +355,10 @@ impl Node {
 
 impl Inbound {
     /// The ring of the peer of this local rank.
-    fn new(ring: Consumer<Ring>, ring_memory: Ring, local_rank: usize, out: &Out) -> Self {
+    fn new((ring, ring_memory, place): FirstRing, local_rank: usize, out: &Out) -> Self {
         let state = if out.is_lost(local_rank) { InboundState::Closed } else { InboundState::Open };
-        Self { ring, ring_memory, from: out.local_ranks.ranks[local_rank], local_rank, state }
+        let from = out.local_ranks.ranks[local_rank];
+        Self { ring, ring_memory, place, before: 0, from, local_rank, state }
     }
 
     /// Takes up to [`BATCH`] frames.
@@ -363,20 +378,54 @@ impl Inbound {
                 Ok(Some(true)) if handler.has_enough() => return count + 1,
                 Ok(Some(true)) => {}
                 Ok(Some(false)) | Err(_) => {
-                    self.state = InboundState::Closed;
-                    out.lose(local_rank);
-                    return count;
+                    return self.stop(out, count);
                 }
             }
         }
         BATCH
     }
 
-    /// Takes the frames that are left in a ring whose process has ended.
+    /// Takes no frames from this ring any more: its peer has moved, or damaged it. Returns how many arrivals there were:
+    /// who sleeps until something arrives has to look into the ring to which the peer has moved.
+    #[cold]
+    #[inline(never)]
+    fn stop(&mut self, out: &mut Out, count: usize) -> usize {
+        if out.has_moved.take() == Some(self.local_rank) {
+            self.state = InboundState::Moved;
+            return count + 1;
+        }
+        self.state = InboundState::Closed;
+        out.lose(self.local_rank);
+        count
+    }
+
+    /// Goes on with the second ring, to which the peer has moved.
+    fn follow(&mut self, out: &mut Out) {
+        let second = out.segment.second_ring(self.place);
+        match second.map(|memory| memory.and_then(|memory| Consumer::new(memory).ok())) {
+            Ok(Some(second)) if self.before == 0 => {
+                self.before = self.ring.position();
+                self.ring = second;
+                self.state = InboundState::Open;
+                return;
+            }
+            // There is none, or it has moved there before.
+            Ok(_) => out.lose(self.local_rank),
+            Err(why) => out.lose_because(self.local_rank, why),
+        }
+        self.state = InboundState::Closed;
+    }
+
+    /// Takes the frames that are left in a ring whose process has ended, and goes where its peer has moved.
     #[cold]
     fn end<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
-        if self.state == InboundState::Closed {
-            return 0;
+        match self.state {
+            InboundState::Closed => return 0,
+            InboundState::Moved => {
+                self.follow(out);
+                return 1;
+            }
+            InboundState::Open | InboundState::Ending => {}
         }
         let taken = self.take(handler, out);
         if taken == 0 {
@@ -423,7 +472,7 @@ pub enum NodeError {
     Memory(#[from] MemoryShortageError),
 }
 
-/// Handles one frame. Returns false for a frame that no honest peer sends.
+/// Handles one frame. Returns false for a frame that no honest peer sends, and for one that says that the peer has moved.
 #[inline]
 fn handle_frame<H: Handler<Out>>(
     frame: &Frame<'_>,
@@ -478,6 +527,10 @@ fn handle_data_frame<H: Handler<Out>>(
         }
         ATOMIC_REQUEST => out.serve_atomic(local_rank, frame, handler.regions()),
         ATOMIC_REPLY => out.atomic_answered(local_rank, frame),
+        MOVED => {
+            out.has_moved = Some(local_rank);
+            false
+        }
         _ => false,
     }
 }
@@ -504,10 +557,8 @@ impl Transport for Node {
         let Self { inbound, out, .. } = self;
         let mut done = out.flush(handler.regions());
         for one in inbound.iter_mut() {
-            done += match one.state {
-                InboundState::Open => one.take(handler, out),
-                InboundState::Ending | InboundState::Closed => one.end(handler, out),
-            };
+            done +=
+                if one.state == InboundState::Open { one.take(handler, out) } else { one.end(handler, out) };
         }
         if !out.to_report.is_empty() || !out.completions.is_empty() {
             done += out.report(handler);

@@ -2,6 +2,7 @@
 
 mod connecting;
 mod losing;
+mod moving;
 
 use super::cooperative_copy;
 use super::direct::DirectCopyError;
@@ -14,7 +15,7 @@ use super::process::{self, Identity};
 use crate::doorbell;
 use crate::segment::Word;
 use crate::sync::Ordering;
-use crate::{Layout, PushError};
+use crate::{PushError, Segment};
 use carrousel_transport::{
     Arrival, Atomic, AtomicsUnsupportedError, Handle, Head, Header, Outbound, RankId, Read, Regions, Write,
 };
@@ -40,8 +41,8 @@ pub struct Out {
     watched: BTreeMap<usize, Word>,
     /// The local rank that was probed last.
     last_probed: usize,
-    /// The layout of this process's segment, which peers' segments need to have, too.
-    layout: Layout,
+    /// The segment of this process. Its peers' have the same layout.
+    pub(super) segment: Segment,
     budget: Budget,
     /// The PID namespace of this process, see [`process::namespace`].
     namespace: u64,
@@ -59,6 +60,8 @@ pub struct Out {
     pub(super) introduction: Vec<u8>,
     /// Whether direct copies are tried at all.
     direct: bool,
+    /// The peer whose frame said last that it has moved to its second ring.
+    pub(super) has_moved: Option<usize>,
     /// Bytes of peers' transfers that this process has copied.
     pub(super) helped: u64,
     /// Whether this process can be heard by peers that sleep, and can sleep itself: see [`doorbell::register`].
@@ -66,7 +69,7 @@ pub struct Out {
 }
 
 impl Out {
-    pub(super) fn new(local_ranks: LocalRanks, layout: Layout, budget: Budget, direct: bool) -> Self {
+    pub(super) fn new(local_ranks: LocalRanks, segment: Segment, budget: Budget, direct: bool) -> Self {
         let count = local_ranks.count();
         Self {
             local_ranks,
@@ -76,7 +79,7 @@ impl Out {
             probed: BTreeMap::new(),
             watched: BTreeMap::new(),
             last_probed: 0,
-            layout,
+            segment,
             budget,
             namespace: process::namespace(),
             in_proc: process::is_in_proc(),
@@ -86,6 +89,7 @@ impl Out {
             pending: 0,
             introduction: Vec::new(),
             direct,
+            has_moved: None,
             helped: 0,
             rings_doorbells: doorbell::register(),
         }
@@ -224,8 +228,8 @@ impl Out {
         if peer.pending.is_empty() {
             match peer.ring.push(tag, parts) {
                 Ok(()) => return,
-                Err(PushError::Full) => {}
-                Err(PushError::TooLarge { .. } | PushError::Corrupt(_)) => return self.lose(local_rank),
+                Err(why) if self.moves(local_rank, why) => return self.push(local_rank, tag, parts),
+                Err(_) => {}
             }
         }
         self.enqueue(local_rank, PendingSend::Frame(tag, parts.concat()));
@@ -249,10 +253,13 @@ impl Out {
     }
 
     /// Pushes the sends that wait, as far as there is room. Returns how many frames were pushed.
+    #[inline(always)]
     pub(super) fn flush(&mut self, regions: &impl Regions) -> usize {
-        if self.pending == 0 {
-            return 0;
-        }
+        if self.pending == 0 { 0 } else { self.flush_all(regions) }
+    }
+
+    #[inline]
+    fn flush_all(&mut self, regions: &impl Regions) -> usize {
         // The last first: a peer that is lost here leaves the list.
         (0..self.connected.len()).rev().map(|index| self.flush_one(self.connected[index], regions)).sum()
     }
@@ -267,11 +274,10 @@ impl Out {
             };
             match pushed {
                 Ok(()) => pushed_count += 1,
-                Err(PushError::Full) => break,
-                Err(PushError::TooLarge { .. } | PushError::Corrupt(_)) => {
-                    self.lose(local_rank);
-                    break;
-                }
+                // As always when the peer does not look, and it has moved before.
+                Err(PushError::Full) if peer.second.is_none() => break,
+                Err(why) if self.moves(local_rank, why) => continue,
+                Err(_) => break,
             }
             if matches!(first, PendingSend::Fragmented(fragmented) if fragmented.sent < fragmented.len) {
                 continue;

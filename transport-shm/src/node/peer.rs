@@ -1,6 +1,7 @@
 //! A connected peer: its ring, and the sends that wait for room in it.
 
-use super::frames::{FRAGMENT, Fragment};
+use super::address::Address;
+use super::frames::{FRAGMENT, Fragment, MOVED};
 use super::helpfulness::Helpfulness;
 use super::pending_atomics::PendingAtomics;
 use super::process::Process;
@@ -53,13 +54,29 @@ pub(super) enum FragmentedOp {
 #[derive(Debug)]
 pub(super) struct PeerRing {
     ring: Producer<Ring>,
+    /// The memory of the first ring, for its control words.
+    control: Ring,
+    /// The largest frame, in this ring or in the one to which it can move.
+    largest: usize,
     /// The peer's doorbell.
     doorbell: Word,
 }
 
 impl PeerRing {
-    pub(super) fn new(ring: Producer<Ring>, doorbell: Word) -> Self {
-        Self { ring, doorbell }
+    /// A ring whose frames have so many bytes at most, here or in the one to which it can move.
+    pub(super) fn new(ring: Producer<Ring>, largest: usize, doorbell: Word) -> Self {
+        let control = ring.memory().clone();
+        Self { ring, control, largest, doorbell }
+    }
+
+    /// Moves to another ring. Returns false if that cannot be said in this one, which its consumer has damaged then.
+    pub(super) fn move_to(&mut self, second: Producer<Ring>) -> bool {
+        let is_said = self.ring.push_last(MOVED).is_ok();
+        if is_said {
+            self.ring_doorbell();
+            self.ring = second;
+        }
+        is_said
     }
 
     /// Pushes a message; see [`Producer::push`].
@@ -99,18 +116,31 @@ impl PeerRing {
     }
 
     pub(super) fn largest(&self) -> usize {
-        self.ring.largest()
+        self.largest
     }
 
-    pub(super) fn memory(&self) -> &Ring {
-        self.ring.memory()
+    /// The memory of its control words.
+    pub(super) fn control(&self) -> &Ring {
+        &self.control
     }
+}
+
+/// Where the second ring to a peer is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SecondRing {
+    pub(super) address: Address,
+    /// The place of this process in the peer's segment.
+    pub(super) place: usize,
+    /// There was no memory for it when the first was full: that one is used as long as it takes all frames.
+    pub(super) is_spared: bool,
 }
 
 /// A connected peer.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) ring: PeerRing,
+    /// The ring to which it can move.
+    pub(super) second: Option<SecondRing>,
     /// The number of the last transfer that it was asked to help with.
     pub(super) transfer: u32,
     /// Whether it helps when it is asked.

@@ -122,13 +122,18 @@ fn ring(address: &str) -> Ring {
 
 /// The ring of a rank in the segment at an address.
 fn rings(address: &str, of: usize) -> Ring {
-    let mut parts = address.split(':').skip(1);
-    let (pid, fd) = (parts.next().expect("a process"), parts.next().expect("a descriptor"));
-    let segment = Segment::open_of(pid.parse().expect("a number"), fd.parse().expect("a number"));
-    let segment = segment.expect("it is a segment");
+    let segment = segment(address);
     let ring = segment.ring(of).expect("it has a ring for each rank");
     segment.announce(of).expect("it has a ring for each rank");
     ring
+}
+
+/// The segment at an address.
+pub(super) fn segment(address: &str) -> Segment {
+    let mut parts = address.split(':').skip(1);
+    let (pid, fd) = (parts.next().expect("a process"), parts.next().expect("a descriptor"));
+    let segment = Segment::open_of(pid.parse().expect("a number"), fd.parse().expect("a number"));
+    segment.expect("it is a segment")
 }
 
 /// A sequence that looks random, the same in every run.
@@ -306,6 +311,20 @@ fn a_packet_is_handed_over_whatever_its_header_says() {
     }
 }
 
+/// A peer moves to its second ring once.
+#[test]
+fn a_peer_that_moves_again_and_again_is_lost() {
+    const MOVED: u32 = 1;
+    let fixture = Fixture::with(Settings { capacity: 2048, ..SETTINGS });
+    let address = fixture.node.address().to_string();
+    let second =
+        segment(&address).second_ring(1).expect("there is memory").expect("a small ring comes first");
+    for ring in [fixture.ring(), second] {
+        Producer::new(ring).expect("it fits").push(MOVED, &[]).expect("there is room");
+    }
+    fixture.expect_loss("it moves again");
+}
+
 #[test]
 fn a_length_that_no_honest_peer_writes_is_the_end_of_the_connection() {
     for header in [u64::MAX, 1 << 32 | 1 << 20, u64::from(u32::MAX)] {
@@ -417,6 +436,8 @@ fn a_helper_that_lies_is_lost() {
             return;
         }
         let ring = rings(&fixture.hostile.address().to_string(), 0);
+        // The peer takes nothing: only the large ring has room for as many requests as it may take.
+        fixture.node.out().send(RANKS[1], &ATS, &[0; 2000]);
         let bytes = vec![0; 1 << 20];
         let own = Memory { address: bytes.as_ptr() as u64, key: 0 };
         let mut all = super::edge_cases::Recorder::of(bytes);

@@ -7,6 +7,7 @@ mod cooperative_copy;
 mod edge_cases;
 mod hostile;
 mod introductions;
+mod moving;
 mod processes;
 mod refused_syscalls;
 mod sleeping;

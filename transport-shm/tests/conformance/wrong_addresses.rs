@@ -1,13 +1,10 @@
-//! Addresses at which another process than the peer is found, or none; peers that have never been connected; and the
-//! memory that connections take.
+//! Addresses at which another process than the peer is found, or none, and peers that have never been connected.
 
 use super::NOW;
 use super::edge_cases::{RANKS, Recorder};
 use super::processes::ChildRank;
 use carrousel_transport::{Arrival, Context, Direction, Head, Header, Outbound, Protocol, Transport};
 use carrousel_transport_shm::{Address, ConnectError, Node, Settings};
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 
 const RING: Settings = Settings { capacity: 64, direct: false };
 
@@ -149,31 +146,4 @@ pub(super) fn send(address: &str) {
     node.out().send(RANKS[0], &ATS, &[]);
     super::processes::say(node.address().to_string());
     std::io::stdin().read_line(&mut String::new()).expect("the parent is there");
-}
-
-/// Bytes of memory that are allocated for the segment at an address.
-fn taken(address: &Address) -> u64 {
-    let text = address.to_string();
-    let parts: Vec<&str> = text.split(':').collect();
-    let file = fs::metadata(format!("/proc/{}/fd/{}", parts[part::PID], parts[part::FD]));
-    file.expect("it is there").blocks() * 512
-}
-
-#[test]
-fn a_ring_takes_memory_once_its_peer_connects() {
-    const COUNT: u32 = 200;
-    const BYTES: u64 = 64 << 10;
-    let ranks: Vec<_> = (0..COUNT).map(carrousel_transport::RankId).collect();
-    let settings = Settings { capacity: BYTES as usize / 8, direct: false };
-    let node = |rank: usize| Node::new(ranks[rank], &ranks, settings).expect("there is memory");
-    let mut nodes = [node(0), node(1), node(2)];
-    let address = nodes[0].address();
-    assert!(taken(&address) <= 8 << 10, "a header is all: {} bytes", taken(&address));
-    for (connected, peer) in (1..).zip([1, 2]) {
-        nodes[peer].out().connect(ranks[0], &address).expect("it is there");
-        nodes[peer].out().send(ranks[0], &ATS, &[]);
-        nodes[0].poll(NOW, &mut Recorder::of(Vec::new()));
-        let (least, most) = (connected * BYTES, connected * (BYTES + (8 << 10)) + (8 << 10));
-        assert!((least..=most).contains(&taken(&address)), "{} bytes for {connected}", taken(&address));
-    }
 }

@@ -6,11 +6,11 @@ use crate::node::connect::ConnectError;
 use crate::node::direct;
 use crate::node::frames::INTRODUCTION;
 use crate::node::helpfulness::Helpfulness;
-use crate::node::peer::{Peer, PeerRing};
+use crate::node::peer::{Peer, PeerRing, SecondRing};
 use crate::node::pending_atomics::PendingAtomics;
 use crate::node::process::{Identity, Process};
 use crate::sync::Ordering;
-use crate::{Producer, Segment};
+use crate::{Producer, Segment, largest};
 use carrousel_transport::RankId;
 use rustix::process::Pid;
 use std::collections::VecDeque;
@@ -34,22 +34,27 @@ impl Out {
             true => ConnectError::ProcessEnded(rank),
             false => ConnectError::Segment { rank, why },
         };
-        if segment.layout() != self.layout {
-            return Err(ConnectError::LayoutMismatch { rank, theirs: segment.layout(), own: self.layout });
+        if segment.layout() != self.segment.layout() {
+            return Err(ConnectError::LayoutMismatch {
+                rank,
+                theirs: segment.layout(),
+                own: self.segment.layout(),
+            });
         }
-        self.budget.take()?;
+        self.budget.take(self.segment.layout().first_bytes() as u64)?;
         let place = match self.local_ranks.own {
             Some(own) => own,
             None => segment.claim().map_err(refused)?,
         };
         let ring = segment.ring(place).map_err(refused)?;
         // Every ring of a layout has a valid size.
-        let mut ring = Producer::new(ring).map_err(|_| ConnectError::NotOnNode(rank))?;
+        let mut ring = Producer::new(ring).map_err(|_| ConnectError::NotOnNode(rank))?.with_last();
         if self.local_ranks.own.is_none() {
             ring.push(INTRODUCTION, &[&self.introduction])
                 .map_err(|why| ConnectError::Introduction { rank, why })?;
         }
-        let ring = PeerRing::new(ring, segment.doorbell());
+        let ring = PeerRing::new(ring, largest(self.segment.layout().capacity()), segment.doorbell());
+        let second = Some(SecondRing { address: *address, place, is_spared: false });
         if self.rings_doorbells {
             segment.ringers().fetch_add(1, Ordering::Relaxed);
         }
@@ -70,6 +75,7 @@ impl Out {
         self.connected.push(local_rank);
         self.peers[local_rank] = Some(Box::new(Peer {
             ring,
+            second,
             transfer: 0,
             helpfulness: Helpfulness::default(),
             stage,
@@ -116,7 +122,7 @@ impl Out {
     }
 
     /// The identity of a peer's process.
-    fn identity(&self, rank: RankId, address: &Address) -> Result<Identity, ConnectError> {
+    pub(super) fn identity(&self, rank: RankId, address: &Address) -> Result<Identity, ConnectError> {
         let (theirs, own) = (address.namespace, self.namespace);
         if theirs != own && theirs != 0 && own != 0 {
             return Err(ConnectError::OtherPidNamespace { rank, theirs, own });
@@ -127,7 +133,7 @@ impl Out {
 }
 
 /// The process and the segment of the peer that has published `address`.
-fn open_peer(
+pub(super) fn open_peer(
     rank: RankId,
     identity: Identity,
     address: &Address,
