@@ -206,11 +206,24 @@ fn counters_count_what_completes() {
 /// Threads that use the objects of a domain at once.
 #[test]
 fn threads_may_use_a_domain_at_once() {
+    use_by_two_threads(b::FI_THREAD_SAFE);
+}
+
+/// A host that has promised not to do that is wrong, and unharmed.
+#[test]
+fn threads_use_a_domain_at_once_that_was_opened_for_one() {
+    (0..5).for_each(|_| use_by_two_threads(b::FI_THREAD_DOMAIN));
+}
+
+fn use_by_two_threads(threading: b::fi_threading) {
     #[derive(Clone, Copy)]
     struct Shared(crate::host::End);
-    // SAFETY: the domain was opened for it (FI_THREAD_SAFE).
+    // SAFETY: the domain was opened for it (FI_THREAD_SAFE), or sees to it.
     unsafe impl Send for Shared {}
-    let (domain, one, two) = pair();
+    let mut hints = Hints::default();
+    hints.domain.threading = threading;
+    let domain = Opened::new(&hints);
+    let (one, two) = domain.pair();
     const COUNT: u64 = 2000;
     std::thread::scope(|scope| {
         for thread in 0..2u64 {

@@ -4,6 +4,7 @@
 
 use rustix::mm::{Advice, madvise};
 use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Bytes of a page, or of several: pages of other processors may have more.
 const PAGE: usize = if cfg!(target_arch = "x86_64") { 4096 } else { 1 << 16 };
@@ -47,6 +48,24 @@ impl Gate {
     pub unsafe fn set(&self, byte: u8) {
         // SAFETY: as the caller promises.
         unsafe { self.0.get().cast::<u8>().write(byte) }
+    }
+
+    /// The byte, of a gate that threads share.
+    #[inline(always)]
+    pub fn load(&self) -> u8 {
+        self.shared().load(Ordering::Relaxed)
+    }
+
+    /// Sets the byte, of a gate that threads share.
+    pub fn store(&self, byte: u8) {
+        self.shared().store(byte, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn shared(&self) -> &AtomicU8 {
+        // SAFETY: the byte is there as long as the gate, and aligned as any. Its callers share the gate between threads, which
+        // its type does not let them: those that do say why, and use no other function then.
+        unsafe { AtomicU8::from_ptr(self.0.get().cast()) }
     }
 
     fn advise(&self, advice: Advice) -> rustix::io::Result<()> {
