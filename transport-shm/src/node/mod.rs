@@ -25,6 +25,7 @@ mod direct;
 mod frames;
 mod helpfulness;
 mod identity;
+mod inbound;
 mod introductions;
 mod local_ranks;
 mod loss;
@@ -40,18 +41,17 @@ pub use loss::Loss;
 pub use memory::MemoryShortageError;
 pub use outbound::Out;
 
-use self::atomics::{ATOMIC_REPLY, ATOMIC_REQUEST};
-use self::frames::{FRAGMENT, Fragment, GET_REQUEST, GetRequest, HELP_REQUEST, MOVED};
-use self::introductions::{FirstRing, Introductions};
+use self::inbound::{Inbound, InboundState};
+use self::introductions::Introductions;
 use self::local_ranks::LocalRanks;
 use self::memory::Budget;
 use crate::announce::Listener;
 use crate::doorbell;
 use crate::segment::Word;
 use crate::sync::{Ordering, Sound};
-use crate::{Consumer, Frame, Layout, Ring, Segment, SegmentError, largest};
+use crate::{Consumer, Layout, Segment, SegmentError, largest};
 use carrousel_system::{Defect, Point, SYSTEM, System};
-use carrousel_transport::{Arrival, HEAD_MAX, Handler, Header, Name, RankId, Regions, Transport};
+use carrousel_transport::{Arrival, HEAD_MAX, Handler, Name, RankId, Transport};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 use thiserror::Error;
@@ -86,43 +86,12 @@ pub struct Node {
     out: Out,
 }
 
-/// The ring of a connected peer, from which its frames come.
-#[derive(Debug)]
-struct Inbound {
-    ring: Consumer<Ring>,
-    /// The memory of the first ring, for its control words.
-    ring_memory: Ring,
-    /// The place of the peer in this process's segment.
-    place: usize,
-    /// The positions of the rings before this one.
-    before: u64,
-    from: RankId,
-    local_rank: usize,
-    state: InboundState,
-}
-
-/// The state of an inbound ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InboundState {
-    /// Frames are taken from it.
-    Open,
-    /// The peer has moved to its second ring, which is not taken from yet.
-    Moved,
-    /// The peer's process has ended: no frames follow those that are in the ring.
-    Ending,
-    /// The ring is damaged, or empty for good.
-    Closed,
-}
-
 /// How long [`Node::linger`] looks: twice the time in which a peer answers that waits for a message.
 const LINGERS: Duration = Duration::from_micros(2);
 /// The most looks in that time, as a clock that is simulated may stand.
 const LOOKS_MAX: u32 = 1 << 10;
 /// Looks for frames between two at the clock.
 const LOOKS_PER_CLOCK: u32 = 8;
-/// The most frames that are taken from one ring before the others get their turn.
-const BATCH: usize = 16;
-
 impl Node {
     /// The node of rank `me`, with a ring for each of the `ranks` of this node, of which `me` is one. A ring takes memory
     /// when its peer connects.
@@ -353,89 +322,6 @@ impl Node {
     }
 }
 
-impl Inbound {
-    /// The ring of the peer of this local rank.
-    fn new((ring, ring_memory, place): FirstRing, local_rank: usize, out: &Out) -> Self {
-        let state = if out.is_lost(local_rank) { InboundState::Closed } else { InboundState::Open };
-        let from = out.local_ranks.ranks[local_rank];
-        Self { ring, ring_memory, place, before: 0, from, local_rank, state }
-    }
-
-    /// Takes up to [`BATCH`] frames.
-    #[inline(always)]
-    fn take<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
-        let (from, local_rank, ring_memory) = (self.from, self.local_rank, &self.ring_memory);
-        for count in 0..BATCH {
-            // A handler that got a frame of this peer or another one, or a loss, may have given this peer up.
-            if out.is_lost(local_rank) {
-                self.state = InboundState::Closed;
-                return count;
-            }
-            match self.ring.take(|frame| handle_frame(&frame, (from, local_rank, ring_memory), handler, out))
-            {
-                Ok(None) => return count,
-                // At least one of each peer, so that none is kept from being heard.
-                Ok(Some(true)) if handler.has_enough() => return count + 1,
-                Ok(Some(true)) => {}
-                Ok(Some(false)) | Err(_) => {
-                    return self.stop(out, count);
-                }
-            }
-        }
-        BATCH
-    }
-
-    /// Takes no frames from this ring any more: its peer has moved, or damaged it. Returns how many arrivals there were:
-    /// who sleeps until something arrives has to look into the ring to which the peer has moved.
-    #[cold]
-    #[inline(never)]
-    fn stop(&mut self, out: &mut Out, count: usize) -> usize {
-        if out.has_moved.take() == Some(self.local_rank) {
-            self.state = InboundState::Moved;
-            return count + 1;
-        }
-        self.state = InboundState::Closed;
-        out.lose(self.local_rank);
-        count
-    }
-
-    /// Goes on with the second ring, to which the peer has moved.
-    fn follow(&mut self, out: &mut Out) {
-        let second = out.segment.second_ring(self.place);
-        match second.map(|memory| memory.and_then(|memory| Consumer::new(memory).ok())) {
-            Ok(Some(second)) if self.before == 0 => {
-                self.before = self.ring.position();
-                self.ring = second;
-                self.state = InboundState::Open;
-                return;
-            }
-            // There is none, or it has moved there before.
-            Ok(_) => out.lose(self.local_rank),
-            Err(why) => out.lose_because(self.local_rank, why),
-        }
-        self.state = InboundState::Closed;
-    }
-
-    /// Takes the frames that are left in a ring whose process has ended, and goes where its peer has moved.
-    #[cold]
-    fn end<H: Handler<Out>>(&mut self, handler: &mut H, out: &mut Out) -> usize {
-        match self.state {
-            InboundState::Closed => return 0,
-            InboundState::Moved => {
-                self.follow(out);
-                return 1;
-            }
-            InboundState::Open | InboundState::Ending => {}
-        }
-        let taken = self.take(handler, out);
-        if taken == 0 {
-            self.state = InboundState::Closed;
-            out.handle_exit(self.local_rank);
-        }
-        taken
-    }
-}
-
 impl Out {
     /// Reports losses, then completions. In this order: a completion cannot say that its operation failed,
     /// so the handler has to know of the loss first. Completions of operations that are posted meanwhile are reported
@@ -470,69 +356,6 @@ pub enum NodeError {
     /// The node has too little memory for the rings.
     #[error(transparent)]
     Memory(#[from] MemoryShortageError),
-}
-
-/// Handles one frame. Returns false for a frame that no honest peer sends, and for one that says that the peer has moved.
-#[inline]
-fn handle_frame<H: Handler<Out>>(
-    frame: &Frame<'_>,
-    origin: (RankId, usize, &Ring),
-    handler: &mut H,
-    out: &mut Out,
-) -> bool {
-    if Header::is_transports_own(frame.tag()) {
-        return handle_own_frame(frame, origin, handler, out);
-    }
-    let packet = Header::from_bits(frame.tag());
-    handler.arrival(Arrival::Packet { from: origin.0, context: packet.context(), packet }, frame, out);
-    true
-}
-
-/// Handles a frame that is no packet.
-#[inline(never)]
-fn handle_own_frame<H: Handler<Out>>(
-    frame: &Frame<'_>,
-    (_, local_rank, ring_memory): (RankId, usize, &Ring),
-    handler: &mut H,
-    out: &mut Out,
-) -> bool {
-    if frame.tag() != HELP_REQUEST {
-        return handle_data_frame(frame, local_rank, handler, out);
-    }
-    let helped = cooperative_copy::help(frame, out.direct_to(local_rank), ring_memory, handler.regions());
-    out.helped += helped.unwrap_or(0);
-    helped.is_some()
-}
-
-/// Handles a frame that is part of a write, a read or an atomic.
-#[cold]
-fn handle_data_frame<H: Handler<Out>>(
-    frame: &Frame<'_>,
-    local_rank: usize,
-    handler: &mut H,
-    out: &mut Out,
-) -> bool {
-    match frame.tag() {
-        FRAGMENT => {
-            let Some(fragment) = frames::head::<Fragment>(frame) else { return false };
-            let at = size_of::<Fragment>();
-            let bytes = handler.regions().bytes_mut(fragment.target(), (frame.len() - at) as u64);
-            let Some(bytes) = bytes else { return false };
-            frame.copy_to(at, bytes);
-            fragment.read().is_none_or(|read| out.get_completed(local_rank, read))
-        }
-        GET_REQUEST => {
-            let Some(request) = frames::head::<GetRequest>(frame) else { return false };
-            out.serve_get(local_rank, &request, handler.regions())
-        }
-        ATOMIC_REQUEST => out.serve_atomic(local_rank, frame, handler.regions()),
-        ATOMIC_REPLY => out.atomic_answered(local_rank, frame),
-        MOVED => {
-            out.has_moved = Some(local_rank);
-            false
-        }
-        _ => false,
-    }
 }
 
 impl Transport for Node {
