@@ -11,7 +11,9 @@ static TOLD: Mutex<String> = Mutex::new(String::new());
 pub(crate) fn tell(text: String) {
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     if *told != text {
-        eprintln!("carrousel: {text}");
+        // In one write, as other processes write to the same place.
+        let line = format!("carrousel: {text}\n");
+        eprint!("{line}");
         *told = text;
     }
 }
@@ -41,6 +43,7 @@ fn text(error: &Error) -> Option<String> {
     match error {
         Error::Unreachable { why, .. } => Some(format!("a peer on another node cannot be reached: {why}")),
         Error::Connect { why, .. } => Some(format!("a peer cannot be connected: {why}")),
+        Error::Memory(why) => Some(why.clone()),
         Error::PeerLost { why: Some(why), .. } => Some(format!("a peer is lost: {why}")),
         _ => None,
     }
@@ -65,6 +68,7 @@ mod tests {
         let expected = "a peer on another node cannot be reached: its node is down";
         assert_eq!(text(&unreachable).as_deref(), Some(expected));
         assert_eq!(text(&Error::PeerLost { rank: 7, why: None }), None);
+        assert_eq!(text(&Error::Memory(why())).as_deref(), Some("its node is down"));
         assert_eq!(text(&Error::Truncated { sent: 2, room: 1 }), None);
         tell_loss(&lost);
         tell_loss(&unreachable);

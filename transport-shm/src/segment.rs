@@ -13,7 +13,7 @@ use carrousel_system::{Call, SYSTEM, System};
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, getrlimit};
 use std::ops::{Deref, Range};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
@@ -35,7 +35,7 @@ const TMPFS: i64 = 0x0102_1994;
 #[non_exhaustive]
 pub enum SegmentError {
     /// The system has refused a call.
-    #[error("cannot {what}: {why}")]
+    #[error("cannot {what}: {why}{}", way_out(*.why))]
     System {
         /// The purpose of the call.
         what: &'static str,
@@ -70,6 +70,19 @@ impl SegmentError {
     pub fn is_shortage(&self) -> bool {
         let shortages = [Errno::NOMEM, Errno::NOSPC, Errno::MFILE, Errno::NFILE, Errno::AGAIN];
         matches!(self, Self::System { why, .. } if shortages.contains(why))
+    }
+}
+
+/// What to do about an error, behind its name.
+fn way_out(why: Errno) -> String {
+    match (why, getrlimit(Resource::Nofile).current) {
+        (Errno::MFILE, Some(limit)) => {
+            format!(
+                ": this process may have {limit} open at once (RLIMIT_NOFILE, `ulimit -n`), and each peer takes some"
+            )
+        }
+        (Errno::NFILE, _) => ": all of this system's are open (sysctl fs.file-max)".to_owned(),
+        _ => String::new(),
     }
 }
 

@@ -111,3 +111,17 @@ fn a_segment_that_cannot_be_written_is_refused() {
     let reader = std::fs::File::open(path).expect("it can be opened for reading");
     assert!(matches!(refusal(reader.into()), SegmentError::System { why: Errno::ACCESS, .. }));
 }
+
+#[test]
+fn too_few_open_files_are_named_with_their_limit() {
+    let limit = getrlimit(Resource::Nofile).current.expect("a process of a test has one");
+    let error = cannot("open a segment of another process")(Errno::MFILE);
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "cannot open a segment of another process: Too many open files (os error 24): this process may have {limit} open at once \
+             (RLIMIT_NOFILE, `ulimit -n`), and each peer takes some"
+        )
+    );
+    assert!(error.is_shortage());
+}
