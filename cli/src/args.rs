@@ -49,7 +49,7 @@ Examples:
   carrousel check out                             whether the model allows it
   carrousel bench pt2pt                           measure messages
   carrousel fmt --write ring.scn                  lay it out
-  carrousel info                                  options, networks, protocols, rules
+  carrousel info                                  adapters, limits, options, what is chosen and why
   carrousel schema verify                         what the JSON reports look like
 
 Exit status of every command but run and bench:

@@ -33,6 +33,8 @@ enum ReportSchema {
     Run,
     /// `check`: whether the model allows a trace
     Check,
+    /// `info`: this host, what is chosen of it, and the options
+    Info,
     /// figures.json, which `cargo xtask figures` writes: the papers' figures beside ours
     Figures,
 }
@@ -44,6 +46,7 @@ pub(crate) fn run(args: &SchemaArgs, out: &mut Out) -> Result<Status, Failure> {
         ReportSchema::Suite => include_str!("../../schema/suite.schema.json"),
         ReportSchema::Run => include_str!("../../schema/run.schema.json"),
         ReportSchema::Check => include_str!("../../schema/check.schema.json"),
+        ReportSchema::Info => include_str!("../../schema/info.schema.json"),
         ReportSchema::Figures => include_str!("../../schema/figures.schema.json"),
     })?;
     Ok(Status::Fine)

@@ -6,6 +6,7 @@ mod check;
 mod commands;
 mod common;
 mod explore;
+mod info;
 mod jobs;
 mod limits;
 mod run;
