@@ -35,6 +35,8 @@ enum ReportSchema {
     Check,
     /// `info`: this host, what is chosen of it, and the options
     Info,
+    /// `fi`: whether another MPI would use the provider
+    Fi,
     /// figures.json, which `cargo xtask figures` writes: the papers' figures beside ours
     Figures,
 }
@@ -47,6 +49,7 @@ pub(crate) fn run(args: &SchemaArgs, out: &mut Out) -> Result<Status, Failure> {
         ReportSchema::Run => include_str!("../../schema/run.schema.json"),
         ReportSchema::Check => include_str!("../../schema/check.schema.json"),
         ReportSchema::Info => include_str!("../../schema/info.schema.json"),
+        ReportSchema::Fi => include_str!("../../schema/fi.schema.json"),
         ReportSchema::Figures => include_str!("../../schema/figures.schema.json"),
     })?;
     Ok(Status::Fine)

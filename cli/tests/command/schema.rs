@@ -317,7 +317,7 @@ fn schemas_are_printed_and_closed() {
         open_objects(&value(&out), name, &mut open);
         assert_eq!(open, Vec::<String>::new());
     }
-    assert_eq!(names, 6);
+    assert_eq!(names, 7);
     Place::new().run("schema").status(2);
     Place::new().run("schema magic").status(2).complains("verify");
 }
