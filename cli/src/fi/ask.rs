@@ -47,7 +47,9 @@ fn ask<T: for<'a> Deserialize<'a>>(what: &str, file: &str) -> Result<(T, String)
     let this =
         std::env::current_exe().map_err(|error| format!("this command does not find itself: {error}"))?;
     let said = process::run(Command::new(this).args(["fi", "--ask", what, file]))?;
-    let answer: Result<Result<T, String>, _> = serde_json::from_str(&said.out);
+    // A library may have said something before.
+    let last = said.out.lines().last().unwrap_or_default();
+    let answer: Result<Result<T, String>, _> = serde_json::from_str(last);
     match (answer, said.failure) {
         (Ok(answer), _) => answer.map(|answer| (answer, said.err)),
         (Err(_), Some(failure)) => Err(format!("loading it ends the process: {failure}")),

@@ -183,10 +183,7 @@ fn a_misspelt_name_is_told_with_a_suggestion() {
 fn a_wrong_path_is_told() {
     let machine = Machine::new().with_provider().with_open_mpi("5.0.11", "");
     let none = ("OFFERS", "tcp");
-    assert_eq!(
-        machine.problems(&[none]),
-        ["FI_PROVIDER_PATH is not set", "it takes the provider tcp, which comes first"][..1]
-    );
+    assert_eq!(machine.problems(&[none]), ["FI_PROVIDER_PATH is not set"]);
     let gone = machine.problems(&[none, ("FI_PROVIDER_PATH", "/there/is/none")]);
     assert_eq!(gone, ["FI_PROVIDER_PATH: /there/is/none: No such file or directory (os error 2)"]);
     let empty = machine.0.path("empty").display().to_string();
@@ -198,9 +195,8 @@ fn a_wrong_path_is_told() {
 fn a_file_that_cannot_be_loaded_is_told_with_the_reason() {
     let machine = Machine::new().with_open_mpi("5.0.11", "");
     let file = machine.0.path("provider/libcarrousel-fi.so");
-    let variables =
-        [("FI_PROVIDER_PATH", &*machine.provider()), ("OFFERS", "tcp")].map(|(a, b)| (a, b.to_owned()));
-    let variables: Vec<_> = variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let path = machine.provider();
+    let variables = [("FI_PROVIDER_PATH", path.as_str()), ("OFFERS", "tcp")];
     fs::write(&file, "no library").expect("it can be written");
     let problems = machine.problems(&variables);
     assert!(problems.iter().any(|problem| problem.contains("file too short")), "{problems:?}");
