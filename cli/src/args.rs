@@ -1,7 +1,7 @@
 //! The command line. Help, completions and the manual are generated from here.
 
 use crate::style::Color;
-use crate::{bench, check, fmt, generate, info, run, schema, sim, verify};
+use crate::{bench, check, fi, fmt, generate, info, run, schema, sim, verify};
 use clap::{Parser, Subcommand};
 
 /// The version, and what it was built from.
@@ -49,7 +49,8 @@ Examples:
   carrousel check out                             whether the model allows it
   carrousel bench pt2pt                           measure messages
   carrousel fmt --write ring.scn                  lay it out
-  carrousel info                                  options, networks, protocols, rules
+  carrousel info                                  adapters, limits, options, what is chosen and why
+  carrousel fi                                    whether another MPI would use the provider
   carrousel schema verify                         what the JSON reports look like
 
 Exit status of every command but run and bench:
@@ -66,6 +67,7 @@ pub(crate) enum Command {
     Bench(bench::BenchArgs),
     Fmt(fmt::FmtArgs),
     Info(info::InfoArgs),
+    Fi(fi::FiArgs),
     Schema(schema::SchemaArgs),
     Completions(generate::CompletionsArgs),
     Man(generate::ManArgs),

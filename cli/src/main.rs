@@ -17,6 +17,7 @@ mod args;
 mod bench;
 mod check;
 mod failure;
+mod fi;
 mod fmt;
 mod generate;
 mod info;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(args, &mut out, errors),
         Command::Bench(args) => bench::run(args, &mut out, errors),
         Command::Fmt(args) => fmt::run(args, &mut out, errors),
+        Command::Fi(args) => fi::run(args, &mut out),
         Command::Info(args) => info::run(args, &mut out),
         Command::Schema(args) => schema::run(args, &mut out),
         Command::Completions(args) => generate::completions(args, Cli::command(), &mut out),

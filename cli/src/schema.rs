@@ -33,6 +33,10 @@ enum ReportSchema {
     Run,
     /// `check`: whether the model allows a trace
     Check,
+    /// `info`: this host, what is chosen of it, and the options
+    Info,
+    /// `fi`: whether another MPI would use the provider
+    Fi,
     /// figures.json, which `cargo xtask figures` writes: the papers' figures beside ours
     Figures,
 }
@@ -44,6 +48,8 @@ pub(crate) fn run(args: &SchemaArgs, out: &mut Out) -> Result<Status, Failure> {
         ReportSchema::Suite => include_str!("../../schema/suite.schema.json"),
         ReportSchema::Run => include_str!("../../schema/run.schema.json"),
         ReportSchema::Check => include_str!("../../schema/check.schema.json"),
+        ReportSchema::Info => include_str!("../../schema/info.schema.json"),
+        ReportSchema::Fi => include_str!("../../schema/fi.schema.json"),
         ReportSchema::Figures => include_str!("../../schema/figures.schema.json"),
     })?;
     Ok(Status::Fine)

@@ -3,6 +3,7 @@
 use crate::Error;
 use crate::backends::{AnyNetwork, NetworkSettings, network_settings, shm};
 use crate::endpoint::{Endpoint, Launcher, NodeTopology, PmiConnection};
+use crate::report;
 use carrousel_launch::{Client, LaunchError};
 use carrousel_options::{CheckUsage, Settings, VerbsScope};
 use carrousel_rank::RankId;
@@ -52,10 +53,13 @@ pub fn join_by(
     settings: &Settings,
 ) -> Result<Joined, Error> {
     inherited::keep()?;
-    let topology = match &mut client {
+    let nodes = match &mut client {
+        None => vec![0],
+        Some(client) => client.nodes()?,
+    };
+    let topology = match &client {
         None => NodeTopology { me: RankId(0), ranks: 1, neighbours: vec![RankId(0)], here: 1 },
         Some(client) => {
-            let nodes = client.nodes()?;
             let own = nodes.get(client.rank() as usize).copied();
             let is_here = |(_, node): &(u32, &u32)| Some(**node) == own;
             let here: Vec<_> = (0..).zip(&nodes).filter(is_here).map(|(rank, _)| RankId(rank)).collect();
@@ -80,6 +84,11 @@ pub fn join_by(
         endpoint.trace_to(directory)?;
     }
     endpoint.set_check_usage(check_usage(&link, &topology, settings, &endpoint.address())?);
+    if settings.report()
+        && let Some(parts) = report::of_job(&endpoint, &topology, &nodes)
+    {
+        report::say(&parts);
+    }
     endpoint.attach_launcher(Launcher::new(link.clone(), asked, settings.hang_report()));
     Ok(Joined { endpoint, connection: link })
 }

@@ -30,7 +30,7 @@
 //! how calls wait, by a `wait_strategy`; `sending` and `receiving` are the ways past it of messages that need no
 //! request; `lingering` and `crowd` say how long to look and when to yield. `transports` are the two of them,
 //! `arrivals` handles what comes from either; `backends` names the crates of transports: a further network is a variant
-//! there, by the traits of `carrousel-transport`.
+//! there, by the traits of `carrousel-transport`. `report` is the line that a job says about itself.
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -39,6 +39,8 @@ mod endpoint;
 mod error;
 mod join;
 mod local;
+#[doc(hidden)]
+pub mod report;
 mod site;
 
 pub use backends::{AnyNetwork, Introduced, describe_verbs, verbs_choice};

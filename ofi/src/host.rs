@@ -1,5 +1,5 @@
 //! The host's job, as far as this process can know it: what its launcher says in the environment, and which MPI library is in
-//! the process. Nothing depends on it but what is told to people (hang reports, and traces), and whether a process offers its
+//! the process. Nothing depends on it but what is told to people (hang reports, traces, and the line of the option `report`), and whether a process offers its
 //! processor to others.
 
 use carrousel_trace::{HostLibrary, HostRank};
@@ -13,6 +13,8 @@ const RANKS: [(&str, &str, Option<&str>); 4] = [
     ("PMIX_RANK", "SLURM_NTASKS", Some("PMIX_NAMESPACE")),
     ("SLURM_PROCID", "SLURM_NTASKS", Some("SLURM_JOB_ID")),
 ];
+/// Variables in which launchers tell a rank how many ranks are on its node: Open MPI's, and hydra.
+const HERE: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
 /// Set in processes that hydra has started for `MPI_Comm_spawn`: their ranks are those of a job that has no name.
 const SPAWNED: &str = "PMI_SPAWNED";
 
@@ -25,6 +27,20 @@ fn rank_in(variable: impl Fn(&str) -> Option<String>) -> Option<HostRank> {
     if variable(SPAWNED).is_some_and(|value| value != "0") {
         return None;
     }
+    launched_in(variable)
+}
+
+/// The rank of this process among those that its launcher has started with it, also by `MPI_Comm_spawn`.
+pub(crate) fn launched() -> Option<HostRank> {
+    launched_in(|name| std::env::var(name).ok())
+}
+
+/// How many ranks of its job are on the node of this process, if its launcher says so.
+pub(crate) fn ranks_here() -> Option<u32> {
+    HERE.into_iter().find_map(|name| std::env::var(name).ok()?.trim().parse().ok())
+}
+
+fn launched_in(variable: impl Fn(&str) -> Option<String>) -> Option<HostRank> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
     RANKS.into_iter().find_map(|(rank, size, job)| {
         let (rank, ranks) = (number(rank)?, number(size)?);

@@ -51,15 +51,16 @@ fn of(all: impl Iterator<Item = (OsString, OsString)>) -> Result<Settings, Strin
     })
 }
 
-/// The value of a variable. One of two values may also be given by libfabric's words (fi_param_get(3), `FI_PARAM_BOOL`).
+/// The value of a variable. One of two values may also be given by libfabric's words (fi_param_get(3), `FI_PARAM_BOOL`),
+/// of which `1` and `0` are ours, too.
 fn truth(name: &str, value: OsString) -> OsString {
     let entry = name.strip_prefix(PREFIX).and_then(|name| OptionEntry::named(&name.to_lowercase()));
     if entry.is_none_or(|entry| entry.kind != ValueKind::OnOff) {
         return value;
     }
     match value.to_str().map(str::to_lowercase).as_deref() {
-        Some("1" | "true" | "yes" | "on") => "on".into(),
-        Some("0" | "false" | "no" | "off") => "off".into(),
+        Some("true" | "yes" | "on") => "on".into(),
+        Some("false" | "no" | "off") => "off".into(),
         _ => value,
     }
 }
@@ -155,7 +156,7 @@ mod tests {
         assert!(misspelt.contains("FI_CARROUSEL_SHM_DIRCT, "), "{misspelt}");
         assert!(misspelt.contains("did you mean FI_CARROUSEL_SHM_DIRECT?"), "{misspelt}");
         assert!(
-            of("CARROUSEL_SHM_DIRECT", "0").is_err()
+            of("CARROUSEL_SHM_DIRECT", "no").is_err()
                 && settings(&[("FI_CARROUSEL_RTR_LIMIT", "yes")]).is_err()
         );
     }

@@ -19,7 +19,7 @@ pub enum ValueKind {
     Integer(i64, i64),
     /// Bytes, or this word.
     SizeOr(&'static str),
-    /// `on` or `off`.
+    /// `on` or `off`; where no scenario sets it, also `1` or `0`.
     OnOff,
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -62,7 +62,7 @@ pub(crate) fn speculation(word: &str) -> Speculation {
 }
 
 /// All options: first those of the protocols, which simulation and proof know too.
-pub const OPTIONS: [OptionEntry; 26] = [
+pub const OPTIONS: [OptionEntry; 27] = [
     OptionEntry {
         name: "eager_threshold",
         kind: ValueKind::Size,
@@ -228,6 +228,12 @@ pub const OPTIONS: [OptionEntry; 26] = [
         default: || OptionValue::TimeNs(30_000_000_000),
     },
     OptionEntry {
+        name: "report",
+        kind: ValueKind::OnOff,
+        doc: "whether a job says once, on standard error, what it consists of: ranks, nodes, transports, devices, version",
+        default: || OptionValue::OnOff(false),
+    },
+    OptionEntry {
         name: "check_usage",
         kind: ValueKind::Choice(&CHECK_USAGE),
         doc: "the reaction when ranks call different collectives, or have not received a message when they finalize: \
@@ -283,8 +289,8 @@ impl OptionEntry {
             ValueKind::Time => OptionValue::TimeNs(parse_time(text)?),
             ValueKind::Integer(..) => OptionValue::Integer(text.parse().map_err(|_| wrong())?),
             ValueKind::OnOff => OptionValue::OnOff(match text {
-                "on" => true,
-                "off" => false,
+                "on" | "1" => true,
+                "off" | "0" => false,
                 _ => return Err(wrong()),
             }),
             ValueKind::Choice(_) | ValueKind::Name | ValueKind::File(_) => OptionValue::Word(text.to_owned()),
@@ -379,6 +385,13 @@ mod tests {
     }
 
     #[test]
+    fn one_of_two_values_may_be_a_digit() {
+        let entry = OptionEntry::named("report").expect("it is registered");
+        let values = ["on", "1", "off", "0"].map(|text| entry.parse(text).map(|value| written(&value)));
+        assert_eq!(values, ["on", "on", "off", "off"].map(|word| Ok(word.to_owned())));
+    }
+
+    #[test]
     fn invalid_values_are_refused() {
         for (name, text) in [
             ("eager_threshold", "big"),
@@ -388,6 +401,7 @@ mod tests {
             ("shm_ring", "100000"),
             ("shm_ring", "16"),
             ("shm_direct", "yes"),
+            ("report", "2"),
             ("hang_report", "30"),
             ("check_usage", "on"),
             ("verbs", "on"),

@@ -397,6 +397,11 @@ impl Settings {
         }
     }
 
+    /// `report`.
+    pub fn report(&self) -> bool {
+        self.number("report") != 0
+    }
+
     /// `hang_report`, in nanoseconds; `None` for never.
     pub fn hang_report(&self) -> Option<u64> {
         Some(self.number("hang_report")).filter(|ns| *ns > 0)

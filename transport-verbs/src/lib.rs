@@ -41,20 +41,24 @@
 //! `rail` is a queue pair, `shared` what all peers share, `control` the second connection, `frame` what a packet is,
 //! `wireup` the thread that makes connections by the datagrams of `wireup_message`, `network` what endpoints see.
 //!
-//! Without the feature `verbs`, which needs libibverbs, there are only settings and addresses, and [`NOT_BUILT`], which
-//! says why.
+//! `choosing` decides which device, port and global identifier are used, and `adapters` is what the system's files say
+//! of them: the latter is for people (`carrousel info`).
+//!
+//! Without the feature `verbs`, which needs libibverbs, there are only settings, addresses and adapters, and
+//! [`NOT_BUILT`], which says why.
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod access;
+mod adapters;
 mod address;
 #[cfg(feature = "verbs")]
 mod atomics;
 #[cfg(feature = "verbs")]
 mod attempts;
+mod choosing;
 #[cfg(feature = "verbs")]
 mod control;
-#[cfg(feature = "verbs")]
 mod error;
 #[cfg(feature = "verbs")]
 mod frame;
@@ -82,14 +86,16 @@ mod registrations;
 mod settings;
 #[cfg(feature = "verbs")]
 mod shared;
+mod sysfs;
 #[cfg(feature = "verbs")]
 mod verbs;
 #[cfg(feature = "verbs")]
 mod wireup;
 
 pub use access::Access;
+pub use adapters::{Adapter, Adapters, Gid, Port, Selected};
 pub use address::{Address, AddressError};
-#[cfg(feature = "verbs")]
+pub use choosing::{GidRank, LinkLayer, PortState};
 pub use error::{Loss, VerbsError};
 #[cfg(feature = "verbs")]
 pub use ibv::{Device, Region, Trial};

@@ -1,7 +1,7 @@
 //! The transport between this rank and its peers on other nodes.
 
 use crate::frame::{self, CREDITS, GOODBYE, LEAVES, NUMBERED, PACKET};
-use crate::ibv::{BounceBuffers, Completion, Completions, Device, LinkLayer, ReceiveBuffers, Shape};
+use crate::ibv::{BounceBuffers, Completion, Completions, Device, ReceiveBuffers, Shape};
 use crate::outbound::Out;
 use crate::rail::SENDS;
 use crate::wireup::{Common, Wireup};
@@ -138,16 +138,11 @@ impl Verbs {
     /// As [`Device::open`].
     pub fn describe(settings: &Settings) -> Result<String, VerbsError> {
         let device = Device::open(&settings.choice)?;
-        let layer = match device.link {
-            LinkLayer::InfiniBand => "InfiniBand",
-            LinkLayer::Ethernet => "RoCE",
-        };
-        let (name, port, gid_index) = (device.name(), device.port, device.gid_index);
         let kept = Registrations::new(&device, settings.keep, settings.reuse).describe();
         let second =
             |level| format!("; packets without data go by second queue pairs, of service level {level}");
         let second = settings.second().map(second).unwrap_or_default();
-        Ok(format!("{name}, port {port} ({layer}, global identifier {gid_index}); {kept}{second}"))
+        Ok(format!("{}; {kept}{second}", device.describe()))
     }
 
     /// What peers need to connect.

@@ -8,11 +8,6 @@ use carrousel_verify::explore::Footprint;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// Memory of this host, and what of it is available, in bytes; where the system tells.
-pub(crate) fn of_host() -> Option<(u64, u64)> {
-    of_host_under(Path::new("/"))
-}
-
 /// The default limit of this process: three quarters of the memory that is left, and the limits of its address space
 /// and data. `resident` is what the user has said.
 pub(crate) fn bounds(resident: Option<u64>) -> Footprint {
@@ -21,7 +16,9 @@ pub(crate) fn bounds(resident: Option<u64>) -> Footprint {
     Footprint { resident: resident.or_else(|| left(root).map(|left| has + left / 4 * 3)), ..limits(root) }
 }
 
-fn of_host_under(root: &Path) -> Option<(u64, u64)> {
+/// Memory of the host, and what of it is available, in bytes; where the system tells. `root` is where its file systems
+/// are.
+pub(crate) fn of_host(root: &Path) -> Option<(u64, u64)> {
     let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
     let field = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -33,7 +30,7 @@ fn of_host_under(root: &Path) -> Option<(u64, u64)> {
 
 /// The memory that the host and the control groups have left; `root` is where their file systems are.
 fn left(root: &Path) -> Option<u64> {
-    of_host_under(root).map(|(_, available)| available).into_iter().chain(of_groups(root)).min()
+    of_host(root).map(|(_, available)| available).into_iter().chain(of_groups(root)).min()
 }
 
 /// The limits of address space and data that this process has (`RLIMIT_AS` and `RLIMIT_DATA`).

@@ -164,11 +164,12 @@ fn completions_and_manual_are_generated() {
 #[test]
 fn help_teaches_by_examples() {
     let place = Place::new();
-    for command in ["", "verify", "sim", "run", "bench pt2pt", "fmt", "info", "schema", "completions", "man"]
+    for command in
+        ["", "verify", "sim", "run", "bench pt2pt", "fmt", "info", "fi", "schema", "completions", "man"]
     {
         place.run(&format!("{command} --help")).status(0).says("Examples:\n");
     }
-    for command in ["", "verify", "sim", "run", "bench pt2pt", "fmt"] {
+    for command in ["", "verify", "sim", "run", "bench pt2pt", "fmt", "fi"] {
         place.run(&format!("{command} --help")).status(0).says("Exit status");
     }
     place.run("").status(2);

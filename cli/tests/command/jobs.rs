@@ -22,6 +22,23 @@ fn job(place: &Place, ranks: u32, role: &str) -> Ran {
 }
 
 #[test]
+fn a_job_says_once_what_it_consists_of_if_it_is_asked() {
+    for ranks in [2, 4] {
+        let place = Place::new().with("ring.scn", &RING.replace("ranks 4", &format!("ranks {ranks}")));
+        let said = |value: Option<&str>| {
+            let mut command = place.command();
+            command.args(["run", "ring.scn"]).envs(value.map(|value| ("CARROUSEL_REPORT", value)));
+            let ran = Ran::from(command.output().expect("it runs")).status(0);
+            let lines = ran.err.lines().filter(|line| line.starts_with("carrousel "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let line = format!("carrousel 0.1.0: {ranks} ranks on 1 node; shm: {ranks} ranks; verbs: 0 ranks");
+        assert_eq!((said(Some("1")), said(Some("on"))), (vec![line.clone()], vec![line]));
+        assert_eq!((said(None), said(Some("0"))), (Vec::new(), Vec::new()));
+    }
+}
+
+#[test]
 fn a_master_answers_whoever_has_asked() {
     let asks = [
         "r = recv from any tag any size 8",

@@ -6,6 +6,8 @@ mod check;
 mod commands;
 mod common;
 mod explore;
+mod fi;
+mod info;
 mod jobs;
 mod limits;
 mod run;

@@ -187,6 +187,11 @@ impl AnyNetwork {
         each!(*self, ref network => Network::address(&**network))
     }
 
+    /// The adapter, in words.
+    pub(crate) fn describe(&self) -> String {
+        each!(*self, ref network => network.device().describe())
+    }
+
     pub(crate) fn memory_domain(&self) -> AnyMemoryDomain {
         each!(*self, ref network => AnyMemoryDomain::Verbs(network.memory_domain()))
     }

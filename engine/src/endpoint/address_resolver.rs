@@ -23,6 +23,11 @@ impl AddressResolver {
         Self { look_up, names, why_near }
     }
 
+    /// Why there is no network, if there is a reason.
+    pub(super) fn why_near(&self) -> Option<&str> {
+        self.why_near.as_deref()
+    }
+
     /// Whether a peer is reached by shared memory.
     fn is_near(&self, rank: RankId, transports: &Transports<'_>) -> bool {
         transports.shm.serves(rank) && self.names.as_ref().is_none_or(|names| names.is_near(rank))

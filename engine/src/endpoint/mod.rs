@@ -209,6 +209,18 @@ impl Endpoint {
         Ok(endpoint)
     }
 
+    /// The adapter by which this endpoint reaches ranks of other nodes, in words; none if it needs none, or why it has none.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn network(&self) -> Result<Option<String>, &str> {
+        match (&self.net, self.driver.resources.resolver.why_near()) {
+            (Some(net), _) => Ok(Some(net.describe())),
+            (None, Some(why)) => Err(why),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// The endpoint of a rank of a job over its node.
     fn over(
         node: Node,

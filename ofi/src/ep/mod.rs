@@ -53,6 +53,7 @@ pub(crate) unsafe extern "C" fn open(
             receive_flags: info.rx_attr.as_ref().map_or(0, |attr| attr.op_flags),
             inject_bytes: inject_bytes(settings.protocol().eager_threshold),
             patience: settings::patience(&settings),
+            reports: settings.report(),
         };
         let engine = match settings::open() {
             Ok(engine) => engine,

@@ -87,6 +87,8 @@ pub(crate) struct EpOptions {
     pub(crate) inject_bytes: usize,
     /// How long nothing moves until it is told what is waited for; never, unless an option says so.
     pub(crate) patience: Option<Duration>,
+    /// Whether it says once what it carries messages by.
+    pub(crate) reports: bool,
 }
 
 /// A message that is to be sent. Its bytes are the host's until its completion.

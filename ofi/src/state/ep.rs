@@ -12,6 +12,7 @@ use super::silence::Silence;
 use super::table::Table;
 use crate::fi::{self, Errno, NO_ADDRESS};
 use crate::host::process_at;
+use crate::report;
 use crate::tell::tell_loss;
 use carrousel_engine::{BoxedError, Endpoint};
 use carrousel_rank::{Failure, Handle, RankId, Source, Status};
@@ -111,6 +112,9 @@ impl Ep {
         self.enabled = true;
         if self.options.caps & (fi::RMA | fi::ATOMIC) != 0 {
             self.await_packets()?;
+        }
+        if self.options.reports {
+            report::say_once(&self.engine, self.options.caps);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ mod lists;
 mod messages;
 mod objects;
 mod processes;
+mod report;
 mod rma;
 mod search;
 mod silence;

@@ -2,23 +2,15 @@
 
 use super::on_demand::has_on_demand;
 use super::{checked, last, made};
-use crate::{Choice, VerbsError};
+use crate::choosing::{self, GidRank, LinkLayer, PortState};
+use crate::{Choice, VerbsError, sysfs};
 use rdma_sys as sys;
 use std::ffi::CStr;
 use std::fmt;
-use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::sync::Arc;
-
-/// What is under a port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LinkLayer {
-    /// Addressed by LID in a subnet, by GID between subnets.
-    InfiniBand,
-    /// RoCE: addressed by GID.
-    Ethernet,
-}
 
 /// What the device can do at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,28 +131,25 @@ impl Device {
             }
         }
         let list = DeviceList::new()?;
-        let known: Vec<String> = list.iter().map(|(_, name)| name).collect();
-        let mut why = None;
-        let wanted = |name: &str| choice.device.as_ref().is_none_or(|wanted| wanted == name);
-        for (device, name) in list.iter().filter(|(_, name)| wanted(name)) {
-            match Self::open_one(device, name, choice) {
-                Ok(open) => return Ok(Arc::new(open)),
-                Err(error) => {
-                    why.get_or_insert(error);
-                }
-            }
-        }
-        Err(match (why, &choice.device) {
-            (Some(why), _) => why,
-            (None, Some(name)) => VerbsError::NoSuchDevice { name: name.clone(), known },
-            (None, None) => VerbsError::NoDevice,
+        choosing::device(list.iter(), choice, |device, name| {
+            Self::open_one(device, name, choice).map(Arc::new)
         })
     }
 
-    fn open_one(device: *mut sys::ibv_device, name: String, choice: &Choice) -> Result<Self, VerbsError> {
+    /// The largest packet of a port of the device of this name, if it can be asked.
+    pub fn mtu(name: &str, port: u8) -> Option<u32> {
+        let list = DeviceList::new().ok()?;
+        let (device, name) = list.iter().find(|(_, known)| known == name)?;
+        let attributes = Self::opened(device, name).ok()?.port_attributes(port).ok()?;
+        // 1 is 256 bytes, 5 is 4096.
+        matches!(attributes.active_mtu, 1..=5).then(|| 128 << attributes.active_mtu)
+    }
+
+    /// The device, without any of its ports. Dropping it closes it.
+    fn opened(device: *mut sys::ibv_device, name: String) -> Result<Self, VerbsError> {
         // SAFETY: `device` is one of a list that lives.
         let context = made("opening the device", unsafe { sys::ibv_open_device(device) })?;
-        let mut open = Self {
+        Ok(Self {
             context,
             domain: std::ptr::null_mut(),
             apart: std::ptr::null_mut(),
@@ -182,8 +171,12 @@ impl Device {
                 atomics: false,
             },
             on_demand: false,
-        };
-        // From here on dropping it closes it.
+        })
+    }
+
+    fn open_one(device: *mut sys::ibv_device, name: String, choice: &Choice) -> Result<Self, VerbsError> {
+        let mut open = Self::opened(device, name)?;
+        let context = open.context;
         // Of two threads that were woken for one event, one would wait for the next.
         let stays =
             |why: rustix::io::Errno| VerbsError::System { what: "listening to the device", why: why.into() };
@@ -219,31 +212,19 @@ impl Device {
     }
 
     fn choose_port(&mut self, ports: u8, choice: &Choice) -> Result<(), VerbsError> {
-        let fail = |why: String| VerbsError::Port { device: self.name.clone(), why };
-        if let Some(port) = choice.port
-            && !(1..=ports).contains(&port)
-        {
-            return Err(fail(format!("there is no port {port}; it has {ports}")));
-        }
-        let wanted = (1..=ports).filter(|port| choice.port.is_none_or(|wanted| wanted == *port));
-        let mut states = Vec::new();
-        for port in wanted {
+        let (port, attributes) = choosing::port(&self.name, ports, choice, |port| {
             let attributes = self.port_attributes(port)?;
-            if attributes.state != sys::ibv_port_state::IBV_PORT_ACTIVE {
-                states.push(format!("port {port} is {}", state(attributes.state)));
-                continue;
-            }
-            // 2 is IBV_LINK_LAYER_ETHERNET; 0, unspecified, is from before there was any other than InfiniBand.
-            let is_ethernet = attributes.link_layer == 2;
-            self.port = port;
-            self.link = if is_ethernet { LinkLayer::Ethernet } else { LinkLayer::InfiniBand };
-            self.lid = attributes.lid;
-            self.mtu = u8::try_from(attributes.active_mtu).unwrap_or(1);
-            // What is larger goes in several work requests; a quarter of the most keeps lengths in 32 bits.
-            self.limits.message = u64::from(attributes.max_msg_sz).clamp(1 << 12, 1 << 30);
-            return Ok(());
-        }
-        Err(fail(format!("no port is active: {}", states.join(", "))))
+            Ok((state(attributes.state), attributes))
+        })?;
+        // 2 is IBV_LINK_LAYER_ETHERNET; 0, unspecified, is from before there was any other than InfiniBand.
+        let is_ethernet = attributes.link_layer == 2;
+        self.port = port;
+        self.link = if is_ethernet { LinkLayer::Ethernet } else { LinkLayer::InfiniBand };
+        self.lid = attributes.lid;
+        self.mtu = u8::try_from(attributes.active_mtu).unwrap_or(1);
+        // What is larger goes in several work requests; a quarter of the most keeps lengths in 32 bits.
+        self.limits.message = u64::from(attributes.max_msg_sz).clamp(1 << 12, 1 << 30);
+        Ok(())
     }
 
     fn port_attributes(&self, port: u8) -> Result<sys::ibv_port_attr, VerbsError> {
@@ -257,25 +238,13 @@ impl Device {
     }
 
     fn choose_gid(&mut self, choice: &Choice) -> Result<(), VerbsError> {
-        let rank = |index: u8, gid: [u8; 16]| self.gid_rank(index, gid);
-        let found = match choice.gid_index {
-            Some(index) => self.gid_at(index).map(|gid| (index, gid)),
-            None => (0..u8::MAX)
-                .map_while(|index| Some((index, self.gid_at(index)?)))
-                .filter(|(_, gid)| *gid != [0; 16])
-                // The first of the best.
-                .min_by_key(|(index, gid)| rank(*index, *gid)),
+        let Self { name, port, link, .. } = &*self;
+        let rank = |index: u8, gid: [u8; 16]| {
+            let is_v2 = *link == LinkLayer::Ethernet && sysfs::is_v2(Path::new("/"), name, *port, index);
+            GidRank::of(*link, gid, is_v2)
         };
-        let none = || VerbsError::Port {
-            device: self.name.clone(),
-            why: match choice.gid_index {
-                Some(index) => format!("port {} has no global identifier {index}", self.port),
-                None => {
-                    format!("port {} has no global identifier (has its interface an address?)", self.port)
-                }
-            },
-        };
-        (self.gid_index, self.gid) = found.ok_or_else(none)?;
+        let chosen = choosing::gid(name, *port, choice, |index| self.gid_at(index), rank)?;
+        (self.gid_index, self.gid) = chosen;
         Ok(())
     }
 
@@ -287,28 +256,19 @@ impl Device {
         (result == 0).then(|| unsafe { gid.assume_init().raw })
     }
 
-    /// How good an identifier is, less is better: what routers understand first, and what peers of another
-    /// network can reach before what they cannot.
-    fn gid_rank(&self, index: u8, gid: [u8; 16]) -> u8 {
-        if self.link == LinkLayer::InfiniBand {
-            return 0;
-        }
-        let types =
-            format!("/sys/class/infiniband/{}/ports/{}/gid_attrs/types/{index}", self.name, self.port);
-        let is_v2 = fs::read_to_string(types).is_ok_and(|kind| kind.trim() == "RoCE v2");
-        let is_ipv4 = gid[..10] == [0; 10] && gid[10..12] == [0xff; 2];
-        let is_local = gid[0] == 0xfe && gid[1] & 0xc0 == 0x80;
-        match (is_v2, is_ipv4, is_local) {
-            (true, true, _) => 0,
-            (true, false, false) => 1,
-            (true, false, true) => 2,
-            (false, ..) => 3,
-        }
-    }
-
     /// As `ibv_devices` names it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The device, its port and its global identifier, in words.
+    pub fn describe(&self) -> String {
+        let layer = match self.link {
+            LinkLayer::InfiniBand => "InfiniBand",
+            LinkLayer::Ethernet => "RoCE",
+        };
+        let Self { name, port, gid_index, .. } = self;
+        format!("{name}, port {port} ({layer}, global identifier {gid_index})")
     }
 
     /// Whether registrations can follow what the process maps (on-demand paging).
@@ -426,12 +386,13 @@ pub(crate) enum DeviceEvent {
     Other,
 }
 
-fn state(state: sys::ibv_port_state::Type) -> &'static str {
+fn state(state: sys::ibv_port_state::Type) -> PortState {
     match state {
-        sys::ibv_port_state::IBV_PORT_DOWN => "down",
-        sys::ibv_port_state::IBV_PORT_INIT => "waiting for its subnet manager",
-        sys::ibv_port_state::IBV_PORT_ARMED => "armed, not active",
-        _ => "in an unknown state",
+        sys::ibv_port_state::IBV_PORT_DOWN => PortState::Down,
+        sys::ibv_port_state::IBV_PORT_INIT => PortState::Init,
+        sys::ibv_port_state::IBV_PORT_ARMED => PortState::Armed,
+        sys::ibv_port_state::IBV_PORT_ACTIVE => PortState::Active,
+        _ => PortState::Unknown,
     }
 }
 

@@ -15,7 +15,7 @@ mod queues;
 pub(crate) use self::datagrams::Datagrams;
 pub(crate) use self::datagrams::LARGEST as DATAGRAM_MAX;
 pub use self::device::Device;
-pub(crate) use self::device::{DeviceEvent, Limits, LinkLayer};
+pub(crate) use self::device::{DeviceEvent, Limits};
 pub(crate) use self::memory::{BounceBuffers, Sge};
 pub use self::memory::{Region, Trial};
 pub(crate) use self::pair::{Ends, NO_WORD, Operation, Parts, QueuePair, Request, Shape};

@@ -1,5 +1,12 @@
-//! `carrousel info`: what there is, and which value each option has.
+//! `carrousel info`: what there is, what is chosen of it and why, and which value each option has.
 
+mod chosen;
+mod devices;
+mod host;
+
+use self::chosen::Chosen;
+use self::devices::DeviceInfo;
+use self::host::Host;
 use crate::failure::Failure;
 use crate::input;
 use crate::numbers::bytes;
@@ -9,12 +16,17 @@ use crate::rules::{self, Rule};
 use crate::status::Status;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
-use crate::verify::memory;
-use carrousel_options::{Origin, Settings, VerbsScope};
+use carrousel_options::{Origin, Settings};
 use carrousel_transport_sim::{Network, Protocol};
+use carrousel_transport_verbs::Adapters;
 use serde::Serialize;
+use std::path::{Path, PathBuf};
 
-/// Show this host, the options and their values, networks, protocols and rules
+/// Show this host, its adapters, what is chosen of them and why, the options, networks, protocols and rules
+///
+/// What `ibstat`, `ulimit -a`, `show_gids` and `ucx_info -d` tell is here in one place: every adapter and port with its
+/// state, rate and global identifiers; the limits that jobs meet; and which transport, device, port and identifier a job
+/// started here would use, with the option that changes each.
 ///
 /// An option has its default, or the value from the file that CARROUSEL_OPTIONS names (lines `NAME VALUE`), or
 /// that of its own CARROUSEL_ variable; a scenario's `option` line comes before all of these. A CARROUSEL_
@@ -24,31 +36,32 @@ use serde::Serialize;
 Examples:
   carrousel info
   CARROUSEL_EAGER_THRESHOLD=64KiB carrousel info
-  carrousel info --format json | jq '.options[].name'")]
+  carrousel info --format json | jq '.options[].name'
+  carrousel info --format json | jq '.chosen'              device, port, GID, and why")]
 pub(crate) struct InfoArgs {
     /// How to print it
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// Where the files of the host are, for tests
+    #[arg(long, hide = true, value_name = "DIRECTORY")]
+    root: Option<PathBuf>,
 }
+
+/// The version of the report.
+const VERSION: u32 = 1;
 
 #[derive(Serialize)]
 struct Info {
-    version: &'static str,
+    version: u32,
+    /// The version of the command.
+    carrousel: &'static str,
     host: Host,
+    devices: Vec<DeviceInfo>,
+    chosen: Vec<Chosen>,
     options: Vec<OptionInfo>,
-    transports: Vec<Named>,
     networks: Vec<Named>,
     protocols: Vec<Named>,
     rules: Vec<Rule>,
-}
-
-#[derive(Serialize)]
-struct Host {
-    name: String,
-    system: String,
-    cores: usize,
-    memory_bytes: Option<u64>,
-    memory_available_bytes: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -72,7 +85,7 @@ struct Named {
 
 /// `carrousel info`.
 pub(crate) fn run(args: &InfoArgs, out: &mut Out) -> Result<Status, Failure> {
-    let info = collect(&input::settings()?)?;
+    let info = collect(&input::settings()?, args.root.as_deref())?;
     match args.format {
         Format::Json => out.line(&json(&info)?)?,
         Format::Human => print(&info, out)?,
@@ -80,7 +93,17 @@ pub(crate) fn run(args: &InfoArgs, out: &mut Out) -> Result<Status, Failure> {
     Ok(Status::Fine)
 }
 
-fn collect(settings: &Settings) -> Result<Info, Failure> {
+fn collect(settings: &Settings, root: Option<&Path>) -> Result<Info, Failure> {
+    let host = Host::of(root.unwrap_or(Path::new("/")));
+    // The adapters of another root cannot be opened: what would be chosen of them is said.
+    let adapters = root.map_or_else(Adapters::of_this_host, Adapters::under);
+    let between = match root {
+        None => carrousel::describe_verbs(settings),
+        Some(_) => adapters
+            .select(&carrousel::verbs_choice(settings))
+            .map(|selected| selected.adapter.name.clone())
+            .map_err(|error| error.to_string()),
+    };
     let defaults = Settings::default();
     let default = defaults.all().map(|(_, value, _)| value);
     let options = settings.all().zip(default).map(|((spec, value, origin), default)| OptionInfo {
@@ -94,54 +117,16 @@ fn collect(settings: &Settings) -> Result<Info, Failure> {
         doc: spec.doc,
     });
     Ok(Info {
-        version: env!("CARGO_PKG_VERSION"),
-        host: host(),
+        version: VERSION,
+        carrousel: env!("CARGO_PKG_VERSION"),
+        devices: devices::infos(&adapters),
+        chosen: chosen::all(settings, &adapters, host.ptrace_scope, &between),
         options: options.collect(),
-        transports: transports(settings),
+        host,
         networks: networks()?,
         protocols: protocols(),
         rules: rules::all()?,
     })
-}
-
-fn host() -> Host {
-    let read = |path| std::fs::read_to_string(path).map(|text| text.trim().to_owned()).ok();
-    let (memory_bytes, memory_available_bytes) = memory::of_host().unzip();
-    Host {
-        name: read("/proc/sys/kernel/hostname").unwrap_or_else(|| "unknown".to_owned()),
-        system: format!(
-            "{} {}{}",
-            std::env::consts::OS,
-            std::env::consts::ARCH,
-            read("/proc/sys/kernel/osrelease").map_or_else(String::new, |release| format!(", {release}"))
-        ),
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
-        memory_bytes,
-        memory_available_bytes,
-    }
-}
-
-/// The networks of a job: each is available, or says what is missing.
-fn transports(settings: &Settings) -> Vec<Named> {
-    // Which processes the system lets copy from and to another process of the same user (Yama, Linux's
-    // Documentation/admin-guide/LSM/Yama.rst); ranks permit each other what 1 leaves to them.
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
-    let scope = scope.and_then(|text| text.trim().parse::<u32>().ok()).unwrap_or(0);
-    let copies = if !settings.shm_direct() {
-        "in pieces (shm_direct is off)".to_owned()
-    } else if scope > 1 {
-        format!("in pieces (kernel.yama.ptrace_scope is {scope})")
-    } else {
-        "directly, unless a container forbids it".to_owned()
-    };
-    let shm = format!("used between ranks of one node; large messages are copied {copies}");
-    let verbs = match (settings.verbs().scope, carrousel::describe_verbs(settings)) {
-        (VerbsScope::None, _) => "not used (verbs is off): ranks of different nodes cannot talk".to_owned(),
-        (VerbsScope::Nodes, Ok(device)) => format!("used between ranks of different nodes: {device}"),
-        (VerbsScope::All, Ok(device)) => format!("used between all ranks (verbs is always): {device}"),
-        (_, Err(why)) => format!("ranks of different nodes cannot talk: {why}"),
-    };
-    vec![Named { name: "shm".to_owned(), doc: shm }, Named { name: "verbs".to_owned(), doc: verbs }]
 }
 
 fn networks() -> Result<Vec<Named>, Failure> {
@@ -177,10 +162,23 @@ fn print(info: &Info, out: &mut Out) -> Result<(), Failure> {
         (Some(all), Some(available)) => format!(", {} of memory, {} available", bytes(all), bytes(available)),
         _ => String::new(),
     };
-    out.line(&style.paint(Paint::Strong, &format!("carrousel {}", info.version)))?;
+    out.line(&style.paint(Paint::Strong, &format!("carrousel {}", info.carrousel)))?;
     let Host { name, system, cores, .. } = &info.host;
     let plural = if *cores == 1 { "" } else { "s" };
     out.line(&format!("  host {name}: {cores} core{plural}{memory}; {system}"))?;
+
+    let mut rows = Table::plain(&[Align::Left, Align::Left]);
+    for (name, what) in info.host.rows() {
+        rows.row([name.into(), what.into()]);
+    }
+    out.text(&rows.render(4, style))?;
+    for (heading, text) in
+        [("devices", devices::text(&info.devices, style)), ("chosen", chosen::text(&info.chosen, style))]
+    {
+        out.line("")?;
+        out.line(&style.paint(Paint::Strong, heading))?;
+        out.text(&text)?;
+    }
 
     out.line("")?;
     out.line(&style.paint(Paint::Strong, "options"))?;
@@ -205,7 +203,6 @@ fn print(info: &Info, out: &mut Out) -> Result<(), Failure> {
     for option in &info.options {
         out.line(&format!("  {}: {}", option.name, option.doc))?;
     }
-    named("transports", &info.transports, out)?;
     named("networks", &info.networks, out)?;
     named("protocols", &info.protocols, out)?;
 
