@@ -18,7 +18,7 @@ use builds::Builds;
 use clap::{Args, ValueEnum};
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 use tree::InstalledTree;
@@ -44,9 +44,9 @@ pub(crate) struct Dist {
     /// Leave out what needs libibverbs, and with it half of the compiling
     #[arg(long)]
     without_verbs: bool,
-    /// The directory to which they are written
-    #[arg(long, default_value = "dist", value_name = "DIRECTORY")]
-    to: PathBuf,
+    /// The directory to which they are written; `dist` of the workspace, unless given
+    #[arg(long, value_name = "DIRECTORY")]
+    to: Option<PathBuf>,
 }
 
 /// What can be made.
@@ -69,10 +69,12 @@ pub(crate) fn run(dist: &Dist) -> Result<(), String> {
     let formats = if dist.only.is_empty() { &PackageFormat::ALL[..] } else { &dist.only };
     let with_verbs = !dist.without_verbs && needs::install(formats)?;
     warn_of_changes();
+    let to = dist.to.clone().unwrap_or_else(|| root().join("dist"));
+    let to = path::absolute(&to).map_err(|error| format!("{}: {error}", to.display()))?;
     let mut progress = Progress::new(3 + if with_verbs { 2 } else { 0 } + formats.len());
     let builds = Builds::release(with_verbs, &mut progress)?;
     for format in formats {
-        let made = progress.step(format.title(), || format.make(&builds, &dist.to))?;
+        let made = progress.step(format.title(), || format.make(&builds, &to))?;
         let size = fs::metadata(&made).map_or(0, |made| made.len());
         println!("{} ({:.1} MB)", made.display(), size as f64 / 1e6);
     }
@@ -90,24 +92,23 @@ impl PackageFormat {
 
     /// Makes it in this directory; says where it is.
     fn make(self, builds: &Builds, to: &Path) -> Result<PathBuf, String> {
-        let to = root().join(to);
-        fs::create_dir_all(&to).map_err(|error| format!("{}: {error}", to.display()))?;
+        fs::create_dir_all(to).map_err(|error| format!("{}: {error}", to.display()))?;
         // A tree is as large as all that is in it, and nobody looks at it.
         let place = tempfile::tempdir_in(target()).map_err(|error| format!("no room for files: {error}"))?;
         let tree = InstalledTree::new(place.path().join("tree"));
         match self {
             Self::Archive => {
                 tree.fill(&builds.plain, builds.verbs.as_ref(), builds)?;
-                archive::make(&tree, &to)
+                archive::make(&tree, to)
             }
             Self::Deb => {
                 // What it needs is installed with it.
                 tree.fill(builds.verbs.as_ref().unwrap_or(&builds.plain), None, builds)?;
-                deb::make(&tree, place.path(), &to)
+                deb::make(&tree, place.path(), to)
             }
             Self::Wheel => {
                 tree.fill(&builds.plain, builds.verbs.as_ref(), builds)?;
-                wheel::make(&tree, &to)
+                wheel::make(&tree, to)
             }
         }
     }

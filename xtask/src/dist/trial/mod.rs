@@ -40,9 +40,16 @@ fn build() -> Result<Builds, String> {
     Builds::of_tests()
 }
 
-/// Where packages are until they are made again.
+/// Makes a package, twice: it is the same, byte by byte.
 fn made(format: PackageFormat, builds: &Builds) -> Result<PathBuf, String> {
-    format.make(builds, &target().join("dist"))
+    let package = format.make(builds, &target().join("dist"))?;
+    let wrong = |error: std::io::Error| format!("{}: {error}", package.display());
+    let place = tempfile::tempdir_in(target()).map_err(wrong)?;
+    let again = format.make(builds, place.path())?;
+    match fs::read(&package).map_err(wrong)? == fs::read(again).map_err(wrong)? {
+        true => Ok(package),
+        false => Err(format!("{} is another one when it is made again", package.display())),
+    }
 }
 
 fn archive_in_an_empty_root(builds: &Builds) -> Result<StepOutcome, String> {
