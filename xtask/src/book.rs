@@ -11,7 +11,7 @@ use std::process::Command;
 const MDBOOK: &str = "0.5.4";
 /// The pages, from the workspace's directory on. The book has the same place in its own tree, so that links to files
 /// elsewhere in the workspace lead to copies of those.
-const PAGES: &str = "docs";
+pub(crate) const PAGES: &str = "docs";
 
 /// Builds the book, and says where it is; or why there is none, where mdBook cannot be had.
 pub(crate) fn build() -> Result<(), String> {
@@ -53,7 +53,7 @@ fn mdbook() -> Result<PathBuf, String> {
 }
 
 /// The files and directories outside of the book to which its pages link, from the workspace's directory on.
-fn linked() -> Result<BTreeSet<PathBuf>, String> {
+pub(crate) fn linked() -> Result<BTreeSet<PathBuf>, String> {
     let pages = root().join(PAGES);
     let wrong = |error: io::Error| format!("{}: {error}", pages.display());
     let mut linked = BTreeSet::new();

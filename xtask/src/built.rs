@@ -28,6 +28,10 @@ pub(crate) enum Kind {
 /// The command `carrousel`.
 pub(crate) const COMMAND: Built = Built { package: "carrousel-cli", kind: Kind::Bin, name: "carrousel" };
 
+/// The provider, which libfabric loads.
+pub(crate) const PROVIDER: Built =
+    Built { package: "carrousel-ofi", kind: Kind::Library, name: "carrousel_ofi" };
+
 /// A package that is built alone has other features than beside the others, and is built once more.
 fn everything() -> Vec<&'static str> {
     [&["--workspace"], features()].concat()
@@ -71,6 +75,11 @@ impl Built {
     /// Builds it as users do, who may have neither libibverbs nor hwloc; says where it is.
     pub(crate) fn build_release(&self) -> Result<PathBuf, String> {
         self.build_as("release", &["--package", self.package], &[])
+    }
+
+    /// Builds it for users of several nodes, who have libibverbs; says where it is.
+    pub(crate) fn build_release_with_verbs(&self) -> Result<PathBuf, String> {
+        self.build_as("release", &["--package", self.package, "--features", "verbs"], &[])
     }
 
     /// Builds it for measurements between machines, with all features; says where it is.

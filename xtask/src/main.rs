@@ -23,6 +23,7 @@ mod book;
 mod built;
 mod deny;
 mod differential;
+mod dist;
 mod docs;
 mod figures;
 mod fuzz;
@@ -99,6 +100,7 @@ enum Chore {
     /// The tests are listed in xtask/src/guest/cases.rs, and are steps of `cargo xtask test`, too. As root on Debian,
     /// programs that are missing are installed; elsewhere the tests are skipped. `guest run` runs any command.
     Guest(guest::Guest),
+    Dist(dist::Dist),
     Soak(soak::Soak),
     Others(others::Others),
     Simulate(simulate::Simulate),
@@ -157,6 +159,7 @@ fn main() -> ExitCode {
             Ok(status) => return status,
             Err(message) => Err(message),
         },
+        Chore::Dist(dist) => dist::run(&dist),
         Chore::Docs => docs::run(),
     };
     match done {

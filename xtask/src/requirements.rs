@@ -60,7 +60,7 @@ fn missing() -> Vec<&'static str> {
     missing
 }
 
-fn missing_headers() -> Vec<&'static str> {
+pub(crate) fn missing_headers() -> Vec<&'static str> {
     let mut missing = packages::missing_of(&HEADERS);
     // The bindings to libibverbs are made by it.
     missing.extend((!is_there(Path::new("/"), LIBCLANG.0)).then_some(LIBCLANG.1));

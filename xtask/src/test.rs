@@ -3,6 +3,7 @@
 use crate::built::{COMMAND, example};
 use crate::deny;
 use crate::differential;
+use crate::dist;
 use crate::guards;
 use crate::guest;
 use crate::hydra;
@@ -86,6 +87,7 @@ fn take(fast: bool, steps: &mut Steps) {
             steps.step(&format!("suite {suite}"), || readme::suite(suite));
         }
         steps.step("the command, as the README runs it", readme::run_as_written);
+        dist::steps(steps);
         steps.step("example programs as jobs", examples);
         steps.step("jobs of many ranks that begin and end", ends);
         steps.step("soak: random jobs, stopped and killed", soak::step);

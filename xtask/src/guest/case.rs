@@ -4,7 +4,7 @@ use super::job::{End, GuestJob, Program};
 use super::mpi::GuestMpi;
 use super::packages;
 use super::run::Host;
-use crate::built::{Built, Kind};
+use crate::built::{Built, PROVIDER};
 use crate::steps::{StepOutcome, left_out};
 
 /// A command in guests, and what must come of it.
@@ -74,9 +74,6 @@ overlaps() {
 }
 meet() { CARROUSEL_MEETING=/shared conformance --ignored --nocapture --exact $1; }
 "#;
-
-/// The provider by which other MPI libraries run on this one.
-const PROVIDER: Built = Built { package: "carrousel-ofi", kind: Kind::Library, name: "carrousel_ofi" };
 
 impl GuestCase {
     /// Takes it as a step.

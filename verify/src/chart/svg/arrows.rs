@@ -71,7 +71,7 @@ impl Page<'_> {
     pub(super) fn line_of(&mut self, kind: ArrowKind, is_open: bool, [x1, y1, x2, y2]: Line) {
         let class = class(kind);
         let open = if is_open { " open" } else { "" };
-        let length = (x2 - x1).hypot(y2 - y1).max(1.0);
+        let length = distance(x2 - x1, y2 - y1).max(1.0);
         let (ux, uy) = ((x2 - x1) / length, (y2 - y1) / length);
         // The head touches the dot at which it arrives.
         let (hx, hy) = (x2 - ux * 5.0, y2 - uy * 5.0);
@@ -129,7 +129,7 @@ impl Page<'_> {
         for class in strokes(class) {
             self.put(format_args!("<path class=\"{class}{open}\" d=\"{path}\"/>"));
         }
-        let length = way.0.hypot(way.1).max(1.0);
+        let length = distance(way.0, way.1).max(1.0);
         self.head(class, tip, (way.0 / length, way.1 / length));
         self.put(format_args!("</g>"));
     }
@@ -146,7 +146,7 @@ impl Page<'_> {
         let label = &arrow.label;
         let angle = ((y2 - y1) / (x2 - x1)).atan();
         // Text keeps off both ends, if it is shorter than the arrow.
-        let margin = (length(label) / 2.0 + 14.0) / (x2 - x1).hypot(y2 - y1).max(1.0);
+        let margin = (length(label) / 2.0 + 14.0) / distance(x2 - x1, y2 - y1).max(1.0);
         let (nearest, farthest) = if margin < 0.5 { ((1.0 - margin).min(0.74), margin) } else { (0.5, 0.5) };
         let places = [-OFF, OFF].into_iter().flat_map(|off| {
             (0..PLACES).map(move |place| {
@@ -169,6 +169,11 @@ impl Page<'_> {
     fn hits(&self, at: (f64, f64), angle: f64, length: f64) -> usize {
         points(at, angle, length).filter(|(x, y)| self.taken.iter().any(|area| area.holds(*x, *y))).count()
     }
+}
+
+/// How far it is. `hypot` has a new version in glibc 2.35, and a command that is built beside it would not run on older ones.
+fn distance(x: f64, y: f64) -> f64 {
+    (x * x + y * y).sqrt()
 }
 
 /// The strokes of a line, each over the one before: that of a transfer is hollow.
