@@ -6,6 +6,7 @@
 )]
 
 use carrousel_system::inherited::{self, Gate};
+use carrousel_system::stderr;
 use parking_lot::{Mutex, MutexGuard};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -80,7 +81,7 @@ impl<T> Lock<T> {
 #[inline(never)]
 fn end_child() -> ! {
     // Not by `tell`, whose lock another thread may have had.
-    eprintln!("carrousel: {}; it ends here", inherited::in_child());
+    stderr::tell(format!("carrousel: {}; it ends here", inherited::in_child()));
     // SAFETY: what the child has printed is written; then it ends without the handlers that its parent has registered.
     unsafe {
         libc::fflush(std::ptr::null_mut());

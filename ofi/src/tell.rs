@@ -1,6 +1,7 @@
 //! Why something fails, in words on standard error: libfabric's errors have no room for that.
 
 use carrousel_engine::Error;
+use carrousel_system::stderr;
 use std::sync::{Mutex, PoisonError};
 
 /// What the user was told last.
@@ -11,7 +12,7 @@ static TOLD: Mutex<String> = Mutex::new(String::new());
 pub(crate) fn tell(text: String) {
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     if *told != text {
-        eprintln!("carrousel: {text}");
+        stderr::tell(format!("carrousel: {text}"));
         *told = text;
     }
 }
@@ -65,7 +66,7 @@ mod tests {
         let expected = "a peer on another node cannot be reached: its node is down";
         assert_eq!(text(&unreachable).as_deref(), Some(expected));
         assert_eq!(text(&Error::PeerLost { rank: 7, why: None }), None);
-        assert_eq!(text(&Error::Truncated { sent: 2, room: 1 }), None);
+        assert_eq!(text(&Error::Truncated { sent: 2, room: 1, call: None }), None);
         tell_loss(&lost);
         tell_loss(&unreachable);
         assert_eq!(*TOLD.lock().unwrap_or_else(PoisonError::into_inner), expected);
