@@ -59,7 +59,7 @@ fn run_scenario(args: &RunArgs, file: &Path, out: &mut Out, errors: Style) -> Re
     let drawing = drawing.transpose()?;
     if rank::is_one() {
         let settings = match args.trace_directory()? {
-            Some(directory) => settings.with_trace(directory),
+            Some(directory) => settings.with_trace(directory, args.trace_limit),
             None => settings,
         };
         return rank::run(&scenario, &programs, &settings, (args.format, drawing), out, errors);
@@ -133,7 +133,7 @@ impl RunArgs {
         job.environment.extend(self.export.iter().cloned());
         if let Some(directory) = self.trace_directory()? {
             prepare(&directory).map_err(refused_trace)?;
-            job.environment.push(Settings::trace_variable(&directory));
+            job.environment.extend(Settings::trace_variables(&directory, self.trace_limit));
         }
         Ok(job)
     }
