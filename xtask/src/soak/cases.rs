@@ -106,6 +106,20 @@ const CASES: [SoakCase; 9] = [
         },
     },
     SoakCase {
+        name: "each rank in a user namespace of its own",
+        ranks: 2,
+        times: 1,
+        before: &["unshare", "-Ur"],
+        arguments: &["--case", "small"],
+        judge: |ended| match (ended.code(), ended.stderr.contains("user namespace")) {
+            (Some(1..), true) => Vec::new(),
+            _ => vec![format!(
+                "ended with {}, expected an error that names the user namespaces",
+                ended.status()
+            )],
+        },
+    },
+    SoakCase {
         name: "ranks that leave processes behind",
         ranks: 3,
         times: 1,
