@@ -2,7 +2,7 @@
 
 use crate::request::Request;
 use crate::world::{World, WorldKind};
-use carrousel::{CallSite, Element, Error, ReduceOp, on_bytes, part};
+use carrousel::{CallSite, Element, Error, RankOrTag, ReduceOp, on_bytes, part};
 use carrousel_rank::{self as rank, Collective, Communicator};
 use carrousel_transport_sim::{self as sim, CollectiveCall};
 use std::future::Future;
@@ -91,8 +91,9 @@ impl World {
     pub fn broadcast<T: Element>(
         &self,
         data: &mut [T],
-        root: u32,
+        root: impl Into<RankOrTag>,
     ) -> impl Future<Output = Result<(), Error>> {
+        let root = RankOrTag::of(root);
         let (source, target): (&[T], &mut [T]) =
             if self.rank() == root { (data, &mut []) } else { (&[], data) };
         self.collective(rank::Kind::Broadcast, root, source, target, None)
@@ -109,10 +110,10 @@ impl World {
         &self,
         source: &[T],
         target: &mut [T],
-        root: u32,
+        root: impl Into<RankOrTag>,
         combine: impl Fn(T, T) -> T + Send + Sync + 'static,
     ) -> impl Future<Output = Result<(), Error>> {
-        self.collective(rank::Kind::Reduce, root, source, target, Some(on_bytes(combine)))
+        self.collective(rank::Kind::Reduce, RankOrTag::of(root), source, target, Some(on_bytes(combine)))
     }
 
     /// Combines the elements of all ranks, as [`World::reduce`], with the result at every rank (`MPI_Allreduce`). All
@@ -140,9 +141,9 @@ impl World {
         &self,
         source: &[T],
         target: &mut [T],
-        root: u32,
+        root: impl Into<RankOrTag>,
     ) -> impl Future<Output = Result<(), Error>> {
-        self.collective(rank::Kind::Gather, root, source, target, None)
+        self.collective(rank::Kind::Gather, RankOrTag::of(root), source, target, None)
     }
 
     /// Gathers the elements of all ranks at every rank, in the order of the ranks (`MPI_Allgather`).

@@ -56,7 +56,9 @@ mod simulate;
 mod window;
 mod world;
 
-pub use carrousel::{Any, Class, Element, Error, Source, Status, Tag};
+pub use carrousel::{
+    Any, Class, Complex32, Complex64, Element, Error, RankOrTag, Source, Status, Tag, zerocopy,
+};
 pub use carrousel_rank::epoch::{AccumulateOp, Flags};
 pub use carrousel_transport_sim::{Config, Network, Progress, Protocol, Report, SimError, Stuck, TaskJob};
 pub use handover::{Drawing, Handover, VARIABLE};

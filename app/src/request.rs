@@ -106,7 +106,9 @@ pub(crate) fn received<T: Element>(ended: &Ended, buffer: &mut [T]) -> Result<Op
     match status.failure {
         None => {}
         Some(Failure::Cancelled) => return Ok(None),
-        Some(Failure::Truncated { sent }) => return Err(Error::Truncated { sent, room: status.len }),
+        Some(Failure::Truncated { sent }) => {
+            return Err(Error::Truncated { sent, room: status.len, call: None });
+        }
         Some(Failure::PeerLost(rank)) => return Err(Error::PeerLost { rank: rank.0, why: None }),
     }
     let Some((source, tag)) = status.message else { return Ok(None) };

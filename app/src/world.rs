@@ -1,7 +1,7 @@
 //! A rank, real or simulated, as its program sees it.
 
 use crate::request::{Request, received};
-use carrousel::{CallSite, Communicator, Element, Error, Source, Status, Tag};
+use carrousel::{CallSite, Communicator, Element, Error, RankOrTag, Source, Status, Tag};
 use carrousel_rank::{TagSelector, check_mpi_tag, mpi};
 use carrousel_transport_sim::{Ended, Incoming, Outgoing, Port};
 use std::future::Future;
@@ -111,8 +111,13 @@ impl World {
     /// # Errors
     /// If there is no such rank or tag (at most 2^31-1), or the peer is gone.
     #[track_caller]
-    pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> impl Future<Output = Result<(), Error>> {
-        self.blocking_send(data, to, tag, false)
+    pub fn send<T: Element>(
+        &self,
+        data: &[T],
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
+    ) -> impl Future<Output = Result<(), Error>> {
+        self.blocking_send(data, RankOrTag::of(to), RankOrTag::of(tag), false)
     }
 
     /// As [`World::send`], but returns only once the receive has begun (`MPI_Ssend`).
@@ -123,10 +128,10 @@ impl World {
     pub fn ssend<T: Element>(
         &self,
         data: &[T],
-        to: u32,
-        tag: u32,
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
     ) -> impl Future<Output = Result<(), Error>> {
-        self.blocking_send(data, to, tag, true)
+        self.blocking_send(data, RankOrTag::of(to), RankOrTag::of(tag), true)
     }
 
     #[track_caller]
@@ -183,12 +188,13 @@ impl World {
     pub fn sendrecv<T: Element, U: Element>(
         &self,
         data: &[T],
-        to: u32,
-        send_tag: u32,
+        to: impl Into<RankOrTag>,
+        send_tag: impl Into<RankOrTag>,
         buffer: &mut [U],
         from: impl Into<Source>,
         recv_tag: impl Into<Tag>,
     ) -> impl Future<Output = Result<Status, Error>> {
+        let (to, send_tag) = (RankOrTag::of(to), RankOrTag::of(send_tag));
         let place = Location::caller();
         async move {
             match &self.0 {
@@ -212,10 +218,10 @@ impl World {
     pub fn isend<T: Element>(
         &self,
         data: Vec<T>,
-        to: u32,
-        tag: u32,
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
     ) -> impl Future<Output = Result<Request<T>, Error>> {
-        self.start_send(data, to, tag, false)
+        self.start_send(data, RankOrTag::of(to), RankOrTag::of(tag), false)
     }
 
     /// Starts a synchronous send of `data` (`MPI_Issend`): complete only once its receive has begun.
@@ -226,10 +232,10 @@ impl World {
     pub fn issend<T: Element>(
         &self,
         data: Vec<T>,
-        to: u32,
-        tag: u32,
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
     ) -> impl Future<Output = Result<Request<T>, Error>> {
-        self.start_send(data, to, tag, true)
+        self.start_send(data, RankOrTag::of(to), RankOrTag::of(tag), true)
     }
 
     #[track_caller]

@@ -1,7 +1,7 @@
 //! Errors, and the class that MPI gives each.
 
 use crate::usage::{Disagreement, NotReceived};
-use carrousel_engine as engine;
+use carrousel_engine::{self as engine, FailedCall};
 use carrousel_rank::epoch::{EpochUsageError, OperationError};
 use carrousel_rank::wire::WireError;
 use carrousel_rank::{ProtocolError, UsageError};
@@ -69,42 +69,67 @@ impl fmt::Display for Class {
 #[non_exhaustive]
 pub enum Error {
     /// A mistake of the application; nothing has begun.
-    #[error("{class}: {0}", class = self.class())]
-    Usage(#[from] UsageError),
+    #[error("{class}: {mistake}{}", of_call(.call), class = self.class())]
+    Usage {
+        /// The mistake.
+        mistake: UsageError,
+        /// The call, where it is known.
+        call: Option<Box<FailedCall>>,
+    },
     /// A request is used that has ended.
     #[error("{class}: the request has ended", class = self.class())]
     Ended,
     /// There is no such rank in a communicator.
-    #[error("{class}: rank {rank} does not exist in a communicator of {ranks} ranks", class = self.class())]
+    #[error(
+        "{class}: rank {rank} does not exist in a communicator of {ranks} ranks{}",
+        of_call(.call),
+        class = self.class()
+    )]
     NoSuchRank {
         /// The rank that was named.
         rank: u32,
         /// The number of ranks.
         ranks: u32,
+        /// The call, where it is known.
+        call: Option<Box<FailedCall>>,
     },
     /// A buffer does not have the length that the operation needs.
-    #[error("{class}: a buffer of {found} elements, expected {expected}", class = self.class())]
+    #[error("{class}: a buffer of {found} elements, expected {expected}{}", of_call(.call), class = self.class())]
     BufferLength {
         /// Its elements.
         found: usize,
         /// The elements that it should have.
         expected: usize,
+        /// The call, where it is known.
+        call: Option<Box<FailedCall>>,
     },
     /// A message is longer than its receive; nothing was written past the end.
-    #[error("{class}: a message of {sent} bytes does not fit the {room} bytes of its receive", class = self.class())]
+    #[error(
+        "{class}: a message of {sent} bytes does not fit the {room} bytes of its receive{}",
+        of_call(.call),
+        class = self.class()
+    )]
     Truncated {
         /// Bytes of the message.
         sent: u64,
         /// Bytes of the receive.
         room: u64,
+        /// The receive, with the sender and the tag of the message, where it is known.
+        call: Option<Box<FailedCall>>,
     },
     /// A message does not consist of whole elements.
-    #[error("{class}: a message of {bytes} bytes is no whole number of elements of {element} bytes", class = self.class())]
+    #[error(
+        "{class}: a message of {bytes} bytes is no whole number of elements of {element} bytes{}",
+        of_call(.call),
+        class = self.class()
+    )]
     Uneven {
         /// Bytes of the message.
         bytes: u64,
         /// Bytes of an element.
         element: usize,
+        /// The call that has asked for elements, with the sender and the tag of the message.
+        call: Option<Box<FailedCall>>,
     },
     /// A peer has ended, or its connection is broken.
     #[error("{class}: rank {rank} is gone{}", because(.why), class = self.class())]
@@ -211,6 +236,10 @@ pub enum Error {
     Internal(&'static str),
 }
 
+fn of_call(call: &Option<Box<FailedCall>>) -> String {
+    call.as_ref().map_or_else(String::new, |call| format!(": {call}"))
+}
+
 fn because(why: &Option<String>) -> String {
     why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
 }
@@ -220,8 +249,8 @@ impl From<engine::Error> for Error {
     fn from(error: engine::Error) -> Self {
         use engine::Error as Raw;
         match error {
-            Raw::Usage(mistake) => Self::Usage(mistake),
-            Raw::Truncated { sent, room } => Self::Truncated { sent, room },
+            Raw::Usage { mistake, call } => Self::Usage { mistake, call },
+            Raw::Truncated { sent, room, call } => Self::Truncated { sent, room, call },
             Raw::PeerLost { rank, why } => Self::PeerLost { rank, why },
             Raw::Protocol(error) => Self::Protocol(error),
             Raw::Malformed { rank, why } => Self::Malformed { rank, why },
@@ -238,6 +267,13 @@ impl From<engine::Error> for Error {
     }
 }
 
+impl From<UsageError> for Error {
+    #[cold]
+    fn from(mistake: UsageError) -> Self {
+        Self::Usage { mistake, call: None }
+    }
+}
+
 impl From<engine::BoxedError> for Error {
     #[cold]
     fn from(error: engine::BoxedError) -> Self {
@@ -246,18 +282,40 @@ impl From<engine::BoxedError> for Error {
 }
 
 impl Error {
+    /// The error with the call that it is about, if it is one that names a call, and does not yet.
+    #[doc(hidden)]
+    #[cold]
+    pub fn of(mut self, failed: impl FnOnce() -> Box<FailedCall>) -> Self {
+        match &mut self {
+            Self::Usage { call, .. }
+            | Self::NoSuchRank { call, .. }
+            | Self::BufferLength { call, .. }
+            | Self::Truncated { call, .. }
+            | Self::Uneven { call, .. } => {
+                call.get_or_insert_with(failed);
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// The class of the error, as MPI has it.
     pub fn class(&self) -> Class {
         match self {
-            Self::Usage(UsageError::NoSuchRank { .. }) | Self::NoSuchRank { .. } => Class::Rank,
+            Self::Usage { mistake, .. } => match mistake {
+                UsageError::NoSuchRank { .. } => Class::Rank,
+                UsageError::TagTooGreat { .. } => Class::Tag,
+                UsageError::Window(EpochUsageError::NoSuchRank { .. }) => Class::Rank,
+                UsageError::Window(_) => Class::RmaSync,
+                _ => Class::Request,
+            },
+            Self::NoSuchRank { .. } => Class::Rank,
             Self::BufferLength { .. } => Class::Count,
-            Self::Usage(UsageError::TagTooGreat { .. }) => Class::Tag,
-            Self::Usage(UsageError::Window(EpochUsageError::NoSuchRank { .. })) => Class::Rank,
-            Self::Usage(UsageError::Window(_)) | Self::NotFetched => Class::RmaSync,
+            Self::NotFetched => Class::RmaSync,
             Self::OutOfWindow { .. } => Class::RmaRange,
             Self::Operation(OperationError::NoInteger { .. }) => Class::Op,
             Self::Operation(OperationError::Length { .. }) => Class::Count,
-            Self::Usage(_) | Self::Ended => Class::Request,
+            Self::Ended => Class::Request,
             Self::Truncated { .. } => Class::Truncate,
             Self::Uneven { .. } | Self::Blocks { .. } => Class::Count,
             Self::PeerLost { .. } => Class::ProcessFailed,

@@ -48,6 +48,7 @@
 
 mod collectives;
 mod communicators;
+mod complex;
 mod element;
 mod error;
 mod job;
@@ -58,17 +59,22 @@ mod usage;
 
 #[doc(hidden)]
 pub use carrousel_engine::AnyNetwork;
-pub use carrousel_engine::{CallSite, SourceLine, Waiting, WaitingRequest, describe_verbs, verbs_choice};
+pub use carrousel_engine::{
+    CallSite, FailedCall, SourceLine, Waiting, WaitingRequest, describe_verbs, verbs_choice,
+};
 #[doc(hidden)]
 pub use collectives::{ReduceOp, on_bytes, part};
 pub use communicators::Communicator;
+pub use complex::{Complex32, Complex64};
 pub use element::Element;
 pub use error::{Class, Error};
 pub use job::{Job, init, init_with, threads};
 #[doc(hidden)]
 pub use job::{in_one_thread, in_one_thread_apart, in_one_thread_over};
 pub use point_to_point::{
-    Any, Message, Outstanding, Request, Scope, ScopedRequest, Source, Status, Tag, block_on, wait_all,
-    wait_any, wait_some,
+    Any, Message, Outstanding, RankOrTag, Request, Scope, ScopedRequest, Source, Status, Tag, block_on,
+    wait_all, wait_any, wait_some,
 };
 pub use usage::{Disagreement, NotReceived, RankCall, Unreceived};
+/// The crate by which structures become elements: see [`Element`].
+pub use zerocopy;

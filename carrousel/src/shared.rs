@@ -3,6 +3,7 @@
 use carrousel_engine::{self as engine, CallSite, Endpoint};
 use carrousel_options::CheckUsage;
 use carrousel_system::inherited::{self, Owned};
+use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
@@ -10,6 +11,16 @@ use std::rc::Rc;
 /// lock.
 #[derive(Clone)]
 pub(crate) struct Shared(Rc<Owned<Place, Endpoint>>);
+
+thread_local! {
+    /// The rank that this thread is, once it is one; `Some(None)` if it is several.
+    static THREAD: Cell<Option<Option<u32>>> = const { Cell::new(None) };
+}
+
+/// The rank that this thread is, for errors of values that have no communicator.
+pub(crate) fn rank_of_thread() -> Option<u32> {
+    THREAD.get().flatten()
+}
 
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,6 +46,10 @@ impl Shared {
             ranks: endpoint.ranks(),
             first_of_node: endpoint.neighbours().first().map_or(0, |rank| rank.0),
         };
+        THREAD.with(|rank| {
+            let several = rank.get().is_some_and(|rank| rank != Some(place.me));
+            rank.set(Some(Some(place.me).filter(|_| !several)));
+        });
         Self(Owned::new(place, endpoint))
     }
 

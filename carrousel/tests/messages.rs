@@ -177,7 +177,8 @@ fn a_message_that_is_too_long_is_an_error() {
             } else {
                 let mut buffer = vec![0u8; size];
                 let error = world.recv(&mut buffer[..size / 2], 0, 0).expect_err("it does not fit");
-                assert_eq!(error, Error::Truncated { sent: size as u64, room: size as u64 / 2 });
+                let Error::Truncated { sent, room, .. } = error else { panic!("{error}") };
+                assert_eq!((sent, room), (size as u64, size as u64 / 2));
                 assert_eq!(error.class(), Class::Truncate);
                 assert_eq!(buffer[size / 2], 0, "nothing is written past the end");
             }
@@ -278,4 +279,35 @@ fn a_sender_that_is_faster_than_its_receiver_waits_for_it() {
         (done, eager)
     });
     assert_eq!(done.expect("two ranks fit"), [(ROOM, true), (0, true)]);
+}
+
+/// A first program has data of each rank, in an order of indices.
+#[test]
+fn ranks_and_tags_are_numbers_of_whichever_type_is_at_hand() {
+    run(3, |world| {
+        let (me, ranks) = (world.rank() as usize, world.size() as usize);
+        let (next, last) = ((me + 1) % ranks, (me + ranks - 1) % ranks);
+        let mut all = vec![0; ranks];
+        all[me] = me;
+        for turn in 0..ranks {
+            let (sent, got) = ((me + ranks - turn) % ranks, (last + ranks - turn) % ranks);
+            let status = world.sendrecv(&[all[sent]], next, turn, &mut all[got..=got], last, turn);
+            assert_eq!(status.map(|status| status.source as usize), Ok(last));
+        }
+        assert_eq!(all, (0..ranks).collect::<Vec<_>>());
+        world.broadcast(&mut all, ranks - 1).expect("there is such a rank");
+        let literal: i32 = 0;
+        world.scope(|scope| scope.isend(&all, literal, literal).map(drop)).expect("rank 0 is there");
+        if me == 0 {
+            for from in 0..ranks {
+                world.recv(&mut all, from, 0).expect("all send");
+            }
+        }
+        // What does not fit is not what it would be without its upper bits, or its sign.
+        let far = (1_usize << 32) + me;
+        assert_eq!(world.send(&[0u8], far, 0).map_err(|error| error.class()), Err(Class::Rank));
+        assert_eq!(world.send(&[0u8], -1, 0).map_err(|error| error.class()), Err(Class::Rank));
+        assert_eq!(world.send(&[0u8], me, -1).map_err(|error| error.class()), Err(Class::Tag));
+        assert_eq!(world.recv(&mut [0u8], me, far).map_err(|error| error.class()), Err(Class::Tag));
+    });
 }

@@ -135,7 +135,7 @@ fn all_are_over_when_one_is_wrong() {
             world.send(&[1u8; 100], peer, 0).expect("it is there");
         }
         let error = wait_all(open).expect_err("the second does not fit");
-        assert_eq!(error, Error::Truncated { sent: 100, room: 10 });
+        assert!(matches!(error, Error::Truncated { sent: 100, room: 10, .. }), "{error}");
         assert_eq!(error.class(), Class::Truncate);
         // The third message is received: nothing is left of it.
         world.barrier().expect("both are there");

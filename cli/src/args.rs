@@ -1,7 +1,7 @@
 //! The command line. Help, completions and the manual are generated from here.
 
 use crate::style::Color;
-use crate::{bench, check, fi, fmt, generate, info, run, schema, sim, verify};
+use crate::{bench, check, fi, fmt, generate, info, run, schema, sim, trace, verify};
 use clap::{Parser, Subcommand};
 
 /// The version, and what it was built from.
@@ -47,6 +47,7 @@ Examples:
   carrousel run -n 4 -- ./heat                    start a parallel program
   carrousel run --trace out -n 4 -- ./heat        record what it does, and
   carrousel check out                             whether the model allows it
+  carrousel trace text out                        print the record, as JSON
   carrousel bench pt2pt                           measure messages
   carrousel fmt --write ring.scn                  lay it out
   carrousel info                                  adapters, limits, options, what is chosen and why
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Sim(sim::SimArgs),
     Run(run::RunArgs),
     Check(check::CheckArgs),
+    Trace(trace::TraceArgs),
     Bench(bench::BenchArgs),
     Fmt(fmt::FmtArgs),
     Info(info::InfoArgs),

@@ -9,7 +9,7 @@ use crate::status::Status;
 use crate::style::{Paint, Style};
 use crate::verify::Line;
 use carrousel_launch::raise_open_files;
-use carrousel_trace::{Trace, part_of};
+use carrousel_trace::{Trace, found_part_of};
 use carrousel_verify::replay::{
     self, Departure, EndpointName, Gap, MpiUsageError, ReplayProgress, ReplayReport, ReplayVerdict, Why,
 };
@@ -37,7 +37,9 @@ const TOLD: usize = 16;
 /// many bytes, and whether every message is received before its receiver leaves the job. Where not, both lines of the
 /// program are named.
 ///
-/// The part of a rank that was killed is cut short: it is followed as far as it goes, and so are those of the
+/// How many calls, events and answers were compared depends on who came first, and differs from run to run of a program.
+///
+/// The part of a rank that was killed is cut short, and one with a limit may have reached it: it is followed as far as it goes, and so are those of the
 /// others until they need something that is not there. What is in the messages is not in a trace; of a scenario,
 /// `carrousel run` checks every byte.
 #[derive(Debug, clap::Args)]
@@ -48,11 +50,11 @@ Examples:
   carrousel check out --format json
   CARROUSEL_TRACE=$PWD/out mpiexec -n 4 ./heat 1024    record under another launcher
 
-A directory has a part for each rank, rank-0.jsonl and so on, or for each
-endpoint inside another MPI library, endpoint-4711-0.jsonl: a line of JSON
-for each record, after one about the job. A record is named by its line, which
-ends in a check value over all lines up to it: a line that was changed,
-removed, added or moved is found before the model is asked.
+A directory has a part for each rank, rank-0.trace and so on, or for each
+endpoint inside another MPI library, endpoint-4711-0.trace: a line for each
+record, after one about the job, which `carrousel trace text` prints. A record
+is named by its line, which has a check value over all lines up to it: a line
+that was changed, removed, added or moved is found before the model is asked.
 
 Exit status: 0 the model allows all of it; 1 it does not, or MPI does not allow
 what the program does; 2 this is no trace, or not what was recorded; 3 the model
@@ -156,7 +158,7 @@ fn misused(misuses: &[MpiUsageError], out: &mut Out) -> Result<(), Failure> {
 fn part(directory: &Path, rank: u32, report: &ReplayReport) -> PathBuf {
     let endpoint = report.endpoints.iter().find(|endpoint| endpoint.rank == rank);
     let file = endpoint.and_then(|endpoint| endpoint.part.as_ref());
-    file.map_or_else(|| part_of(directory, rank), |file| directory.join(file))
+    file.map_or_else(|| found_part_of(directory, rank), |file| directory.join(file))
 }
 
 /// Prints who the ranks are that are not those of the job of another MPI library.
@@ -184,6 +186,9 @@ fn told(part: &Path, gap: &Gap) -> String {
         Why::Missing => format!("rank {rank} has recorded nothing: there is no {part}"),
         Why::Cut => {
             format!("{part}: it is cut short behind record {record}; rank {rank} did not end by itself")
+        }
+        Why::Limit => {
+            format!("{part}: it has reached its limit behind record {record}; rank {rank} went on unrecorded")
         }
         Why::Needs(peer) => {
             format!("{part}: followed up to record {record}; the next one needs what rank {peer} did later")

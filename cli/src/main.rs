@@ -33,6 +33,7 @@ mod status;
 mod stderr;
 mod style;
 mod table;
+mod trace;
 mod verify;
 
 use args::{Cli, Command};
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         Command::Sim(args) => sim::run(args, &mut out, errors),
         Command::Run(args) => run::run(args, &mut out, errors),
         Command::Check(args) => check::run(args, &mut out, errors),
+        Command::Trace(args) => trace::run(args, &mut out),
         Command::Bench(args) => bench::run(args, &mut out, errors),
         Command::Fmt(args) => fmt::run(args, &mut out, errors),
         Command::Fi(args) => fi::run(args, &mut out),

@@ -1,5 +1,6 @@
 //! The errors of an endpoint.
 
+use crate::call::FailedCall;
 use carrousel_rank::wire::WireError;
 use carrousel_rank::{ProtocolError, UsageError};
 use carrousel_system::inherited::Inherited;
@@ -9,15 +10,22 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
     /// A mistake of the application; nothing has begun.
-    #[error("{0}")]
-    Usage(#[from] UsageError),
+    #[error("{mistake}{}", of_call(.call))]
+    Usage {
+        /// The mistake.
+        mistake: UsageError,
+        /// The call, if it is one about a message.
+        call: Option<Box<FailedCall>>,
+    },
     /// A message is longer than its receive; nothing was written past the end.
-    #[error("a message of {sent} bytes does not fit the {room} bytes of its receive")]
+    #[error("a message of {sent} bytes does not fit the {room} bytes of its receive{}", of_call(.call))]
     Truncated {
         /// Bytes of the message.
         sent: u64,
         /// Bytes of the receive.
         room: u64,
+        /// The receive, with the sender and the tag of the message.
+        call: Option<Box<FailedCall>>,
     },
     /// A peer has ended, or its connection is broken.
     #[error("rank {rank} is gone{}", because(.why))]
@@ -77,6 +85,10 @@ pub enum Error {
     Internal(&'static str),
 }
 
+fn of_call(call: &Option<Box<FailedCall>>) -> String {
+    call.as_ref().map_or_else(String::new, |call| format!(": {call}"))
+}
+
 fn because(why: &Option<String>) -> String {
     why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
 }
@@ -94,6 +106,6 @@ impl From<BoxedError> for Error {
 impl From<UsageError> for BoxedError {
     #[cold]
     fn from(mistake: UsageError) -> Self {
-        Self::new(mistake.into())
+        Self::new(Error::Usage { mistake, call: None })
     }
 }

@@ -81,7 +81,7 @@ pub fn join_by(
     let endpoint = Endpoint::new(&topology, &settings.protocol(), rings, net, waits, Box::new(look_up));
     let mut endpoint = endpoint.map_err(|error| Error::Memory(error.to_string()))?;
     if let Some(directory) = settings.trace() {
-        endpoint.trace_to(directory)?;
+        endpoint.trace_to(directory, settings.trace_limit())?;
     }
     endpoint.set_check_usage(check_usage(&link, &topology, settings, &endpoint.address())?);
     if settings.report()

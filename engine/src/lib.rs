@@ -35,6 +35,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod backends;
+mod call;
 mod endpoint;
 mod error;
 mod join;
@@ -44,6 +45,7 @@ pub mod report;
 mod site;
 
 pub use backends::{AnyNetwork, Introduced, describe_verbs, verbs_choice};
+pub use call::FailedCall;
 pub use endpoint::{
     Awaited, COMPARED, ClaimedMessage, Endpoint, Found, Launcher, LeftBehind, LookUp, Membership,
     NodeTopology, OpenPeers, OpenRequest, PmiConnection, ReduceOp, SendEnvelope, SendKind, TagText, Taken,

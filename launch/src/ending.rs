@@ -106,6 +106,8 @@ pub enum StopReason {
     TimedOut(Duration),
     /// The reader of the output has closed it.
     ReaderLeft,
+    /// The ranks wait for each other, as the caller has found in their reports.
+    Deadlock,
 }
 
 impl StopReason {
@@ -115,6 +117,7 @@ impl StopReason {
             Self::Signal(signal) => (128 + signal) as u8,
             Self::TimedOut(_) => 124,
             Self::ReaderLeft => 128 + SIGPIPE as u8,
+            Self::Deadlock => 1,
         }
     }
 }
@@ -125,6 +128,7 @@ impl fmt::Display for StopReason {
             Self::Signal(signal) => write!(f, "ended by {}", signal_text(*signal)),
             Self::TimedOut(time) => write!(f, "timed out after {time:?}"),
             Self::ReaderLeft => write!(f, "nobody reads the output any more"),
+            Self::Deadlock => write!(f, "ended, as it never ends by itself"),
         }
     }
 }

@@ -263,6 +263,11 @@ impl FailurePolicy {
         self.stop(StopReason::ReaderLeft, now + ESCALATION_DELAY, out);
     }
 
+    /// The ranks wait for each other.
+    pub(crate) fn deadlocked(&mut self, now: Duration, out: &mut Vec<Decision>) {
+        self.stop(StopReason::Deadlock, now + ESCALATION_DELAY, out);
+    }
+
     /// The launcher cannot go on: the output cannot be written.
     pub(crate) fn give_up(&mut self, now: Duration, out: &mut Vec<Decision>) {
         if !matches!(self.phase, Phase::Terminated { .. } | Phase::Killed) {

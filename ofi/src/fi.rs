@@ -69,7 +69,7 @@ impl From<&Error> for Errno {
             Error::Connect { .. } => Self::REFUSED,
             Error::Unreachable { .. } => Self::UNREACHABLE,
             Error::Memory(_) => Self::NO_MEMORY,
-            Error::Usage(_) | Error::Option(_) => Self::INVALID,
+            Error::Usage { .. } | Error::Option(_) => Self::INVALID,
             _ => Self::OTHER,
         }
     }

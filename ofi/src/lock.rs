@@ -11,6 +11,7 @@
 
 use crate::tell::tell;
 use carrousel_system::inherited::{self, Gate};
+use carrousel_system::stderr;
 use parking_lot::{Mutex, MutexGuard};
 use rustix::thread::{MembarrierCommand, membarrier};
 use std::cell::UnsafeCell;
@@ -173,7 +174,7 @@ fn this_thread() -> usize {
 #[inline(never)]
 fn end_child() -> ! {
     // Not by `tell`, whose lock another thread may have had.
-    eprintln!("carrousel: {}; it ends here", inherited::in_child());
+    stderr::tell(format!("carrousel: {}; it ends here", inherited::in_child()));
     // SAFETY: what the child has printed is written; then it ends without the handlers that its parent has registered.
     unsafe {
         libc::fflush(std::ptr::null_mut());

@@ -83,6 +83,7 @@ pub(crate) fn parameters() -> impl Iterator<Item = (&'static str, String)> {
             "the directory into which each process writes what `carrousel check` reads; default: none"
                 .to_owned(),
         ),
+        ("trace_limit", "the most bytes of each part of that trace; default: no limit".to_owned()),
     ];
     let all: Vec<_> = Settings::default().all().map(|(entry, value, _)| (entry, value)).collect();
     let options = all.into_iter().map(|(entry, value)| {
@@ -113,7 +114,7 @@ pub(crate) fn open() -> Result<Endpoint, Errno> {
     let opened = Endpoint::open(peers, &settings.protocol(), rings, network);
     let mut endpoint = opened.map_err(|error| refused(&error, Errno::NO_MEMORY))?;
     if let Some(directory) = settings.trace() {
-        let traced = endpoint.trace_as(directory, host::rank(), host::library());
+        let traced = endpoint.trace_as(directory, settings.trace_limit(), host::rank(), host::library());
         traced.map_err(|error| refused(&error, Errno::OTHER))?;
     }
     Ok(endpoint)

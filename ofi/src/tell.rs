@@ -1,6 +1,7 @@
 //! Why something fails, in words on standard error: libfabric's errors have no room for that.
 
 use carrousel_engine::Error;
+use carrousel_system::stderr;
 use std::sync::{Mutex, PoisonError};
 
 /// What the user was told last.
@@ -11,9 +12,7 @@ static TOLD: Mutex<String> = Mutex::new(String::new());
 pub(crate) fn tell(text: String) {
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     if *told != text {
-        // In one write, as other processes write to the same place.
-        let line = format!("carrousel: {text}\n");
-        eprint!("{line}");
+        stderr::tell(format!("carrousel: {text}"));
         *told = text;
     }
 }
@@ -69,7 +68,7 @@ mod tests {
         assert_eq!(text(&unreachable).as_deref(), Some(expected));
         assert_eq!(text(&Error::PeerLost { rank: 7, why: None }), None);
         assert_eq!(text(&Error::Memory(why())).as_deref(), Some("its node is down"));
-        assert_eq!(text(&Error::Truncated { sent: 2, room: 1 }), None);
+        assert_eq!(text(&Error::Truncated { sent: 2, room: 1, call: None }), None);
         tell_loss(&lost);
         tell_loss(&unreachable);
         assert_eq!(*TOLD.lock().unwrap_or_else(PoisonError::into_inner), expected);

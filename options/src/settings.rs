@@ -3,6 +3,7 @@
 use crate::file::read_text;
 use crate::protocol;
 use crate::registry::{ANY, OPTIONS, OptionEntry, TABLES, written};
+use crate::value::parse_size;
 use carrousel_rank::Options;
 use carrousel_scenario::{OptionSetting, OptionValue, Scenario};
 use std::ffi::OsString;
@@ -15,10 +16,12 @@ const PREFIX: &str = "CARROUSEL_";
 const FILE: &str = "CARROUSEL_OPTIONS";
 /// Names the directory of a trace.
 const TRACE: &str = "CARROUSEL_TRACE";
+/// Says how many bytes each part of that trace has at most.
+const TRACE_LIMIT: &str = "CARROUSEL_TRACE_LIMIT";
 /// Tells a program to simulate its ranks, and how.
 pub const SIMULATION: &str = "CARROUSEL_SIMULATION";
 /// Variables that are not options: the file, the trace of this one run, and the simulator's message to a program.
-const OTHER_VARIABLES: [&str; 3] = [FILE, TRACE, SIMULATION];
+const OTHER_VARIABLES: [&str; 4] = [FILE, TRACE, TRACE_LIMIT, SIMULATION];
 
 /// An invalid option, or an invalid value of one.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -164,12 +167,13 @@ pub struct VerbsOptions {
 pub struct Settings {
     values: Vec<(OptionValue, Origin)>,
     trace: Option<PathBuf>,
+    trace_limit: Option<u64>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let values = OPTIONS.iter().map(|entry| (entry.default_value(), Origin::Default)).collect();
-        Self { values, trace: None }
+        Self { values, trace: None, trace_limit: None }
     }
 }
 
@@ -204,6 +208,11 @@ impl Settings {
         if settings.trace.as_ref().is_some_and(|directory| directory.as_os_str().is_empty()) {
             let help = Some("name a directory, or unset it".to_owned());
             return Err(OptionError { message: format!("{TRACE} is empty"), help });
+        }
+        if let Some((name, bytes)) = variables.iter().find(|(name, _)| name == TRACE_LIMIT) {
+            let limit = parse_size(bytes);
+            let wrong = |error| OptionError { message: format!("{name}: {error}"), help: None };
+            settings.trace_limit = Some(limit.map_err(wrong)?);
         }
         if let Some((_, path)) = variables.iter().find(|(name, _)| name == FILE) {
             settings.read_file(path)?;
@@ -371,16 +380,27 @@ impl Settings {
         self.trace.as_deref()
     }
 
-    /// The same settings, but with the trace of a run in `directory`.
+    /// The most bytes of each part of that trace, if `CARROUSEL_TRACE_LIMIT` says so.
+    pub fn trace_limit(&self) -> Option<u64> {
+        self.trace_limit
+    }
+
+    /// The same settings, but with the trace of a run in `directory`, each part of `limit` bytes at most.
     #[must_use]
-    pub fn with_trace(mut self, directory: PathBuf) -> Self {
+    pub fn with_trace(mut self, directory: PathBuf, limit: Option<u64>) -> Self {
         self.trace = Some(directory);
+        self.trace_limit = limit.or(self.trace_limit);
         self
     }
 
-    /// The variable that asks a process for a trace in this directory: see [`Settings::trace`].
-    pub fn trace_variable(directory: &Path) -> (OsString, OsString) {
-        (TRACE.into(), directory.into())
+    /// The variables that ask a process for a trace in this directory: see [`Settings::trace`] and
+    /// [`Settings::trace_limit`].
+    pub fn trace_variables(
+        directory: &Path,
+        limit: Option<u64>,
+    ) -> impl Iterator<Item = (OsString, OsString)> {
+        let limit = limit.map(|limit| (TRACE_LIMIT.into(), limit.to_string().into()));
+        [(TRACE.into(), directory.into())].into_iter().chain(limit)
     }
 
     /// The variables of this process that [`Settings::read`] reads, to give processes on other hosts the same settings.
@@ -430,9 +450,15 @@ mod tests {
     #[test]
     fn a_trace_is_asked_for_by_a_directory() {
         assert_eq!(Settings::default().trace(), None);
-        let (name, value) = Settings::trace_variable(Path::new("/tmp/out"));
-        let settings = Settings::of([(name, value)].into_iter()).expect("it is one");
-        assert_eq!(settings.trace(), Some(Path::new("/tmp/out")));
+        for limit in [None, Some(1 << 20)] {
+            let settings = Settings::of(Settings::trace_variables(Path::new("/tmp/out"), limit));
+            let settings = settings.expect("it is one");
+            assert_eq!((settings.trace(), settings.trace_limit()), (Some(Path::new("/tmp/out")), limit));
+        }
+        let limited = of(&[("CARROUSEL_TRACE_LIMIT", "1MiB")]).expect("it is a size");
+        assert_eq!(limited.trace_limit(), Some(1 << 20));
+        let error = of(&[("CARROUSEL_TRACE_LIMIT", "much")]).expect_err("it is no size");
+        assert!(error.to_string().starts_with("CARROUSEL_TRACE_LIMIT: `much` is no size"), "{error}");
         let error = of(&[("CARROUSEL_TRACE", "")]).expect_err("it is no directory");
         assert_eq!(error.to_string(), "CARROUSEL_TRACE is empty");
     }

@@ -82,11 +82,12 @@ pub struct Program {
 /// Refuses a scenario with statements on windows, for a driver that has none.
 ///
 /// # Errors
-/// If there is such a statement: the first one.
+/// If there is such a statement: the first one of the file.
 pub fn check_no_windows(scenario: &Scenario) -> Result<(), ProgramError> {
-    let mut steps = scenario.programs.iter().flat_map(|program| &program.steps);
+    let steps = scenario.programs.iter().flat_map(|program| &program.steps);
     let of_window = |step: &&scenario::Step| on_window(step.op.outline(), Named::default()).is_some();
-    match steps.find(of_window) {
+    // Of the file: the program of the lowest rank may stand behind others.
+    match steps.filter(of_window).min_by_key(|step| step.line) {
         Some(step) => Err(ProgramError::Window { line: step.line, statement: step.op.name() }),
         None => Ok(()),
     }

@@ -5,38 +5,101 @@ use carrousel_scenario::Scenario;
 use carrousel_verify::cycle;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
+use std::time::Duration;
 
 /// The number of ranks that are listed one by one.
 const TOLD: usize = 16;
 
-/// The last report of each rank since the last account.
+/// How long all of a deadlock have to have waited at the same time, or half of their patience: longer than what was on its way
+/// takes.
+const TOGETHER: Duration = Duration::from_secs(1);
+
+/// The reports of ranks that wait.
 #[derive(Default)]
 pub struct WaitReports {
+    /// The last report of each rank since the last account.
     by_rank: BTreeMap<u32, Waiting>,
+    /// The last report of each rank, and when it came.
+    last: BTreeMap<u32, (Waiting, Duration)>,
+}
+
+/// Whether this rank of a scenario is behind its program, where it waits for the others to hand over its times.
+fn has_ended(waiting: &Waiting) -> bool {
+    waiting.place.line == 0
 }
 
 impl WaitReports {
-    /// Adds a rank's report. A text that is no report is ignored: a program may print any text.
-    pub fn add(&mut self, json: &str) {
+    /// Adds a rank's report, which comes `now`. A text that is no report is ignored: a program may print any text.
+    pub fn add(&mut self, json: &str, now: Duration) {
         if let Ok(waiting) = serde_json::from_str::<Waiting>(json) {
+            self.last.insert(waiting.rank, (waiting.clone(), now));
             self.by_rank.insert(waiting.rank, waiting);
         }
     }
 
-    /// The account of the reports so far, which are then forgotten. `ranks` is the size of the job; `scenario` is its
-    /// scenario, if it runs one. Empty if there were no reports.
-    pub fn account(&mut self, ranks: u32, scenario: Option<&Scenario>) -> String {
+    /// The account of the reports since the last one; of all, if they are of a deadlock. `ranks` is the size of the job;
+    /// `scenario` is its scenario, if it runs one. Empty if there were no reports.
+    pub fn account(&mut self, ranks: u32, scenario: Option<&Scenario>, deadlock: bool) -> String {
         let mut by_rank = std::mem::take(&mut self.by_rank);
+        if deadlock {
+            by_rank = self.last.iter().map(|(rank, (waiting, _))| (*rank, waiting.clone())).collect();
+        }
         if by_rank.is_empty() {
             return String::new();
         }
-        // Behind its program, a rank of a scenario waits for the others to hand over its times.
-        let has_ended = |waiting: &Waiting| scenario.is_some() && waiting.place.line == 0;
-        let ended =
-            by_rank.values().filter(|waiting| has_ended(waiting)).map(|waiting| waiting.rank).collect();
+        let has_ended = |waiting: &Waiting| scenario.is_some() && has_ended(waiting);
+        // Those that an account has named as ended have not begun again.
+        let last = self.last.values().map(|(waiting, _)| waiting);
+        let ended = last.filter(|waiting| has_ended(waiting)).map(|waiting| waiting.rank).collect();
         by_rank.retain(|_, waiting| !has_ended(waiting));
+        if by_rank.is_empty() {
+            // Nobody waits for anything but the end of others, which may compute.
+            return String::new();
+        }
         let edges = edges(&by_rank, ranks);
         Account { by_rank: &by_rank, ranks, scenario, edges, ended }.text()
+    }
+}
+
+/// When a rank began the wait of its report, and when the report came.
+fn interval((waiting, came): &(Waiting, Duration)) -> (Duration, Duration) {
+    (came.saturating_sub(Duration::from_millis(waiting.waited_ms)), *came)
+}
+
+impl WaitReports {
+    /// Whether the ranks of a scenario wait for each other, or for ranks that have ended, and will for ever: for at least a second at one time, some of
+    /// them in a cycle, or all that have not ended. A report of a wait of less than `patience` says nothing: it was asked for.
+    pub fn are_of_deadlock(&self, ranks: u32, patience: Duration) -> bool {
+        let is_stuck = |waiting: &Waiting| {
+            !has_ended(waiting)
+                && Duration::from_millis(waiting.waited_ms + 1) >= patience
+                && awaited(waiting).all(|request| !request.is_moving())
+        };
+        let stuck: BTreeMap<u32, &(Waiting, Duration)> = self
+            .last
+            .iter()
+            .filter(|(_, (waiting, _))| is_stuck(waiting))
+            .map(|(at, it)| (*at, it))
+            .collect();
+        let wait_together = |of: &[u32]| {
+            let intervals = || of.iter().filter_map(|rank| stuck.get(rank)).map(|report| interval(report));
+            let began = intervals().map(|(began, _)| began).max();
+            let came = intervals().map(|(_, came)| came).min();
+            began.zip(came).is_some_and(|(began, came)| began + TOGETHER.min(patience / 2) <= came)
+        };
+        let ended = self.last.values().filter(|(waiting, _)| has_ended(waiting)).count();
+        let all: Vec<u32> = stuck.keys().copied().collect();
+        if stuck.len() + ended == ranks as usize {
+            return wait_together(&all);
+        }
+        // Whoever waits for one of several is in no cycle for sure.
+        let has_one = |waiting: &Waiting| {
+            waiting.requests.iter().any(|request| request.awaited) || waiting.requests.len() == 1
+        };
+        let of_one = stuck.iter().filter(|(_, (waiting, _))| has_one(waiting));
+        let of_one = of_one.map(|(rank, (waiting, _))| (*rank, waiting.clone())).collect();
+        let cycle = cycle::shortest(all, &edges(&of_one, ranks));
+        cycle.is_some_and(|cycle| wait_together(&cycle))
     }
 }
 
@@ -173,9 +236,9 @@ mod tests {
     fn account(ranks: u32, reports: &[(u32, Vec<WaitingRequest>)]) -> String {
         let mut all = WaitReports::default();
         for (rank, requests) in reports {
-            all.add(&waiting(*rank, requests.clone()));
+            all.add(&waiting(*rank, requests.clone()), Duration::ZERO);
         }
-        all.account(ranks, None)
+        all.account(ranks, None, false)
     }
 
     #[test]
@@ -224,11 +287,11 @@ mod tests {
         let scenario = carrousel_scenario::load("d.scn", b"ranks 3\nrank 0\n  recv from 1 tag 1 size 8\n");
         let scenario = scenario.expect("it is right");
         let mut all = WaitReports::default();
-        all.add(&waiting(0, vec![request("receive", Some(1))]).replace("12", "3"));
+        all.add(&waiting(0, vec![request("receive", Some(1))]).replace("12", "3"), Duration::ZERO);
         for rank in 1..3 {
-            all.add(&waiting(rank, vec![request("allreduce", None)]).replace("12", "0"));
+            all.add(&waiting(rank, vec![request("allreduce", None)]).replace("12", "0"), Duration::ZERO);
         }
-        let text = all.account(3, Some(&scenario));
+        let text = all.account(3, Some(&scenario), false);
         assert!(text.starts_with("1 of 3 ranks waits, "), "{text}");
         assert!(
             text.ends_with("  rank 1, rank 2 have ended\nIt waits for rank 1, which has ended."),
@@ -237,11 +300,52 @@ mod tests {
         assert!(!text.contains("allreduce"), "{text}");
     }
 
+    /// Reports of waits of 30.1 s, each with the second at which it comes.
+    fn is_deadlock(ranks: u32, patience: u64, reports: &[(u32, u64, String)]) -> bool {
+        let mut all = WaitReports::default();
+        for (_, at, report) in reports {
+            all.add(report, Duration::from_secs(*at));
+            // What was accounted for is still known.
+            all.account(ranks, None, false);
+        }
+        all.are_of_deadlock(ranks, Duration::from_secs(patience))
+    }
+
+    #[test]
+    fn ranks_that_wait_for_each_other_at_one_time_are_a_deadlock() {
+        let receive = |from| vec![request("receive", Some(from))];
+        let waits = |rank: u32, at: u64, from: u32| (rank, at, waiting(rank, receive(from)));
+        let cycle = |late: u64| [waits(0, 31, 1), waits(1, late, 0)];
+        assert!(is_deadlock(3, 30, &cycle(31)) && is_deadlock(3, 30, &cycle(50)));
+        // The wait of rank 0 may have ended before that of rank 1 began.
+        assert!(!is_deadlock(3, 30, &cycle(62)));
+        // These were asked for.
+        assert!(!is_deadlock(3, 40, &cycle(31)));
+        // Rank 2 may send something.
+        assert!(!is_deadlock(3, 30, &[waits(0, 31, 2), waits(1, 31, 0)]));
+        // It has ended.
+        let ended = (2, 40, waiting(2, vec![request("allreduce", None)]).replace("12", "0"));
+        assert!(is_deadlock(3, 30, &[waits(0, 31, 2), waits(1, 31, 0), ended.clone()]));
+        assert!(!is_deadlock(3, 30, &[waits(0, 31, 2), ended.clone()]));
+        let all_ended =
+            [0, 1, 2].map(|rank| (rank, 40, ended.2.replace("\"rank\":2", &format!("\"rank\":{rank}"))));
+        assert!(!is_deadlock(3, 30, &all_ended));
+        // What moves may end.
+        let moves = [waits(0, 31, 1), waits(1, 31, 0)]
+            .map(|(rank, at, report)| (rank, at, report.replace("posted; no", "being read; no")));
+        assert!(!is_deadlock(2, 30, &moves));
+        // For one of two, of which rank 2 has the other.
+        let one_of_two =
+            [1, 2].map(|from| WaitingRequest { awaited: false, ..request("receive", Some(from)) });
+        let any = (0, 31, waiting(0, one_of_two.to_vec()));
+        assert!(!is_deadlock(3, 30, &[any, waits(1, 31, 0)]));
+    }
+
     #[test]
     fn what_is_no_report_says_nothing() {
         let mut reports = WaitReports::default();
-        reports.add("{\"progress\": 0.5}");
-        reports.add("no JSON");
-        assert_eq!(reports.account(2, None), "");
+        reports.add("{\"progress\": 0.5}", Duration::ZERO);
+        reports.add("no JSON", Duration::ZERO);
+        assert_eq!(reports.account(2, None, false), "");
     }
 }

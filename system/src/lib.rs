@@ -4,6 +4,7 @@
 //! **Promises.**
 //! - It decides nothing: what an answer means, its callers know.
 //! - [`inherited`] tells a child made by `fork` from the process whose part in a job it has a copy of.
+//! - A text for a person is one write ([`stderr::tell`]): the reports of two ranks do not mix.
 //! - In a build for use, [`SYSTEM`] is [`Real`]: a value without size, whose functions are the system's calls and are
 //!   inlined. What only a simulation wants is nothing there, so the instructions of a message are the same as without
 //!   this crate, and counted.
@@ -33,6 +34,7 @@ mod installed;
 mod interface;
 mod memory;
 mod real;
+pub mod stderr;
 
 #[cfg(carrousel_simulated)]
 pub use installed::{Installed, install};

@@ -18,7 +18,7 @@ fn wrong_settings(text: &str) -> Vec<String> {
 }
 
 /// Variables of ours that are no options.
-const OTHER_VARIABLES: [&str; 2] = ["options", "trace"];
+const OTHER_VARIABLES: [&str; 3] = ["options", "trace", "trace_limit"];
 
 /// Each `CARROUSEL_NAME=value` of a text that sets no option, or to a value that it does not take.
 fn wrong_variables(text: &str) -> Vec<String> {

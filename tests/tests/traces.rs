@@ -3,7 +3,7 @@
 
 use carrousel_engine::{CallContext, Endpoint, LocalJob, SendEnvelope, SendKind};
 use carrousel_rank::{Communicator, Handle, RankId, Source, Tag, TagSelector};
-use carrousel_trace::{Trace, TraceEnd, part_of, sealed};
+use carrousel_trace::{Trace, TraceEnd, TraceText, part_of, sealed};
 use carrousel_transport_shm::Settings;
 use carrousel_verify::replay::{ReplayReport, ReplayVerdict, check};
 use std::fs;
@@ -34,7 +34,7 @@ fn record(directory: &Path) {
     let job = LocalJob::new(2);
     let mut ends = [0, 1].map(|me| job.shm(me, Settings::default()).expect("there is memory"));
     for endpoint in &mut ends {
-        endpoint.trace_to(directory).expect("it can be written to");
+        endpoint.trace_to(directory, None).expect("it can be written to");
     }
     for len in [8, 100_000] {
         let (bytes, mut got) = (vec![5; len], [(); 3].map(|()| vec![0; len]));
@@ -76,6 +76,11 @@ fn replayed(directory: &Path) -> ReplayReport {
     check(Trace::open(directory).expect("it is a trace"), &|_| ()).expect("it has records only")
 }
 
+/// The text of a part.
+fn text_of(part: &Path) -> String {
+    TraceText::open(part).and_then(TraceText::rest).expect("it is a part")
+}
+
 #[test]
 fn a_job_with_tags_of_64_bits_and_data_is_followed_to_its_end() {
     let place = tempfile::tempdir().expect("it can be made");
@@ -86,7 +91,7 @@ fn a_job_with_tags_of_64_bits_and_data_is_followed_to_its_end() {
         (ReplayVerdict::Allowed, &None, &[][..])
     );
     // All that a rank is told has the whole tag and the data, and the answers have them.
-    let text = [0, 1].map(|rank| fs::read_to_string(part_of(place.path(), rank)).expect("it is there"));
+    let text = [0, 1].map(|rank| text_of(&part_of(place.path(), rank)));
     let (tag, data) = (TAG.0.to_string(), format!("\"data\":{DATA}"));
     for (rank, kind, count) in [
         (0, "{\"call\":{\"call\":{\"send\"", 6),
@@ -109,7 +114,7 @@ fn another_tag_or_other_data_is_a_departure() {
     let place = tempfile::tempdir().expect("it can be made");
     record(place.path());
     let part = part_of(place.path(), 1);
-    let whole = fs::read_to_string(&part).expect("it is there");
+    let whole = text_of(&part);
     for (number, other) in [(TAG.0, TAG.0 ^ 1 << 40), (DATA, DATA ^ 1 << 63)] {
         for kind in ["\"eager\"", "{\"probe\"", "{\"claim\"", "{\"release\""] {
             let mut changed = false;

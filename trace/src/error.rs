@@ -25,7 +25,7 @@ pub enum TraceError {
         path: PathBuf,
     },
     /// A directory has no part of a trace.
-    #[error("{} has no part of a trace (rank-0.jsonl, rank-1.jsonl, ..)", path.display())]
+    #[error("{} has no part of a trace (rank-0.trace, rank-1.trace, ..)", path.display())]
     Empty {
         /// The directory.
         path: PathBuf,

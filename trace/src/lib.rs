@@ -1,8 +1,9 @@
 //! Traces: the inputs of the ranks of a job, recorded as they happened.
 //!
-//! A trace is a directory with a part for each rank, `rank-0.jsonl` and so on: lines of JSON, the first one a
+//! A trace is a directory with a part for each rank, `rank-0.trace` and so on: lines of JSON, the first one a
 //! [`TraceHead`], each other one a [`Record`] of an input of that rank's [`Rank`](carrousel_rank::Rank), or of an
-//! answer that the application got from it. So a trace is sufficient to run the same state machines once more, and has
+//! answer that the application got from it. A recorder writes them in a compact form (`compact`), of a tenth of the bytes;
+//! [`TraceText`] tells them as text, which other programs write, too (`rank-0.jsonl`), and which is read in its place. So a trace is sufficient to run the same state machines once more, and has
 //! no data, and no work that the library gave its network: as consequences are not recorded, a replay cannot copy them.
 //! Each line ends in a check value (`"crc32"`) that covers all lines up to it. docs/trace.md has every kind of line.
 //!
@@ -30,6 +31,7 @@
 //! library's tags mean.
 #![forbid(unsafe_code)]
 
+mod compact;
 mod error;
 mod library;
 mod names;
@@ -39,12 +41,14 @@ mod reader;
 mod record;
 mod recorder;
 mod seal;
+mod text;
 
 pub use error::TraceError;
 pub use library::{HostLibrary, tag_text};
-pub use names::{has_part, part_of};
+pub use names::{found_part_of, has_part, part_of};
 pub use part::{RANKS_MAX, TracePart};
 pub use reader::Trace;
 pub use record::{CallAnswer, HostRank, Record, TraceEnd, TraceEndpoint, TraceHead, VERSION};
 pub use recorder::{Recorder, prepare};
 pub use seal::sealed;
+pub use text::TraceText;

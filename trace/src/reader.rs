@@ -1,6 +1,6 @@
 //! Reading a trace: which files there are, and whose they are.
 
-use crate::names::{is_endpoint, part_of, rank_of};
+use crate::names::{is_endpoint, rank_of};
 use crate::numbering::number;
 use crate::{TraceError, TraceHead, TracePart};
 use carrousel_rank::Options;
@@ -36,14 +36,19 @@ impl Trace {
         for entry in fs::read_dir(directory).map_err(system)? {
             let name = entry.map_err(system)?.file_name();
             let text = name.to_string_lossy();
-            ranks.extend(rank_of(&text));
+            ranks.extend(rank_of(&text).map(|rank| (rank, directory.join(&name))));
             if is_endpoint(&text) {
                 endpoints.push(directory.join(&name));
             }
         }
         ranks.sort_unstable();
         endpoints.sort_unstable();
-        let paths = ranks.into_iter().map(|rank| (Some(rank), part_of(directory, rank)));
+        if let Some([(rank, path), (_, other)]) =
+            ranks.array_windows().find(|[(one, _), (two, _)]| one == two)
+        {
+            return Err(TraceError::RankTwice { path: path.clone(), other: other.clone(), rank: *rank });
+        }
+        let paths = ranks.into_iter().map(|(rank, path)| (Some(rank), path));
         let mut opened = Opened::default();
         for (rank, path) in paths.chain(endpoints.into_iter().map(|path| (None, path))) {
             opened.add(rank, path)?;

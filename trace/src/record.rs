@@ -153,4 +153,6 @@ pub enum TraceEnd {
     Finalized,
     /// The process has ended without leaving its job.
     Left,
+    /// The part has as many bytes as it may have: its rank went on.
+    Limit,
 }

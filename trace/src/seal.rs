@@ -1,6 +1,6 @@
 //! Check values, which tell a part that is as it was recorded from one that has been changed.
 //!
-//! The last member of every line, the head's too, is `"crc32"`: the CRC-32 (that of Ethernet and zlib) of all
+//! In text, the last member of every line, the head's too, is `"crc32"`: the CRC-32 (that of Ethernet and zlib) of all
 //! lines from the head up to this one, each without this member and with its line feed, as eight hexadecimal
 //! digits. So a line that was changed does not have its value, and one that was deleted, added or moved takes
 //! the next line's away. Of changes within 32 bits, such as of one to four bytes side by side, none goes
@@ -43,7 +43,7 @@ impl Seal {
     /// Appends its check value and a line feed to the next line, a JSON object with members.
     pub(crate) fn close(&mut self, line: &mut Vec<u8>) {
         line.push(b'\n');
-        let digits = self.next(line);
+        let digits = digits(self.next(line));
         line.truncate(line.len() - 2);
         line.extend_from_slice(MEMBER.0);
         line.extend_from_slice(&digits);
@@ -55,19 +55,31 @@ impl Seal {
         let found = value(line).ok_or(SealError::MissingValue)?;
         line.truncate(line.len() - TAIL);
         line.extend_from_slice(b"}\n");
-        let expected = self.next(line);
-        if found == expected {
-            return Ok(());
-        }
-        let text = |digits: [u8; DIGITS]| digits.escape_ascii().to_string();
-        Err(SealError::WrongValue { found: text(found), expected: text(expected) })
+        is_next(found, digits(self.next(line)))
     }
 
-    fn next(&mut self, line: &[u8]) -> [u8; DIGITS] {
-        self.0.update(line);
-        let value = self.0.clone().finalize();
-        std::array::from_fn(|at| b"0123456789abcdef"[(value >> (4 * (DIGITS - 1 - at))) as usize & 15])
+    /// Checks the next line, with its line feed and without a check value, which is `found`.
+    pub(crate) fn check(&mut self, line: &[u8], found: u32) -> Result<(), SealError> {
+        is_next(digits(found), digits(self.next(line)))
     }
+
+    /// The check value of the next line, with its line feed and without a check value.
+    pub(crate) fn next(&mut self, line: &[u8]) -> u32 {
+        self.0.update(line);
+        self.0.clone().finalize()
+    }
+}
+
+fn is_next(found: [u8; DIGITS], expected: [u8; DIGITS]) -> Result<(), SealError> {
+    if found == expected {
+        return Ok(());
+    }
+    let text = |digits: [u8; DIGITS]| digits.escape_ascii().to_string();
+    Err(SealError::WrongValue { found: text(found), expected: text(expected) })
+}
+
+fn digits(value: u32) -> [u8; DIGITS] {
+    std::array::from_fn(|at| b"0123456789abcdef"[(value >> (4 * (DIGITS - 1 - at))) as usize & 15])
 }
 
 /// The digits of the check value at the end of a line, which includes its line feed.

@@ -7,7 +7,7 @@ use carrousel_rank::{
 };
 use carrousel_trace::{
     CallAnswer, HostLibrary, HostRank, Record, Recorder, Trace, TraceEnd, TraceEndpoint, TraceError,
-    TraceHead, TracePart, VERSION, has_part, part_of, prepare, sealed,
+    TraceHead, TracePart, TraceText, VERSION, has_part, part_of, prepare, sealed,
 };
 use proptest::prelude::*;
 use std::fs;
@@ -168,11 +168,29 @@ fn text() -> String {
 }
 
 fn text_of(records: &[Record]) -> String {
+    let place = recorded(records, None);
+    told(&part_of(&place.0, 0)).expect("it is one")
+}
+
+/// A trace of one rank.
+fn recorded(records: &[Record], limit: Option<u64>) -> Place {
     let place = Place::new();
-    let mut recorder = Recorder::create(&place.0, &head(0, 1)).expect("it can be made");
+    let mut recorder = Recorder::create(&place.0, &head(0, 1), limit).expect("it can be made");
     records.iter().for_each(|record| recorder.record(record));
     recorder.end(TraceEnd::Finalized);
-    fs::read_to_string(part_of(&place.0, 0)).expect("it can be read")
+    place
+}
+
+/// The text of a part.
+fn told(path: &Path) -> Result<String, TraceError> {
+    TraceText::open(path)?.rest()
+}
+
+/// Some records of each kind, twice, and the bytes of a part with them as they are on the disk.
+fn compact() -> (Vec<u8>, Vec<Record>) {
+    let some: Vec<Record> = records().into_iter().step_by(6).collect();
+    let records = [some.clone(), some].concat();
+    (fs::read(part_of(&recorded(&records, None).0, 0)).expect("it is there"), records)
 }
 
 /// The file has every kind of record as this version of the format writes it, so that traces of today are read by
@@ -191,7 +209,7 @@ fn the_bytes_of_a_version_do_not_change() {
 fn recorded_records_are_read() {
     let place = Place::new();
     for (rank, end) in [(0, Some(TraceEnd::Finalized)), (1, None)] {
-        let mut recorder = Recorder::create(&place.0, &head(rank, 3)).expect("it can be made");
+        let mut recorder = Recorder::create(&place.0, &head(rank, 3), None).expect("it can be made");
         records().iter().for_each(|record| recorder.record(record));
         end.into_iter().for_each(|end| recorder.end(end));
     }
@@ -200,6 +218,140 @@ fn recorded_records_are_read() {
     assert_eq!(all, [records(), records()]);
     let ends = trace.parts.iter().map(|part| part.as_ref().map(|part| part.end()));
     assert_eq!(ends.collect::<Vec<_>>(), [Some(Some(TraceEnd::Finalized)), Some(Some(TraceEnd::Left)), None]);
+}
+
+#[test]
+fn a_compact_part_may_be_cut_short_anywhere_and_has_its_whole_records_then() {
+    let (whole, all) = compact();
+    let place = Place::with(&[""]);
+    let mut last = 0;
+    for cut in 1..whole.len() {
+        fs::write(part_of(&place.0, 0), &whole[..cut]).expect("it can be written");
+        match read(&place.0) {
+            Ok((trace, got)) => {
+                assert_eq!(got[0], all[..got[0].len()], "{cut} bytes");
+                assert!(got[0].len() == last || got[0].len() == last + 1, "{cut} bytes");
+                last = got[0].len();
+                assert_eq!(trace.parts[0].as_ref().and_then(|part| part.end()), None);
+            }
+            Err(error) => {
+                let error = error.to_string();
+                assert!(last == 0 && error.contains("rank-0.trace:1: "), "{cut} bytes: {error}");
+            }
+        }
+    }
+    assert_eq!(last, all.len());
+}
+
+#[test]
+fn a_changed_byte_of_a_compact_part_is_noticed() {
+    let (whole, all) = compact();
+    let place = Place::with(&[""]);
+    for at in 0..whole.len() {
+        for change in [1, 0x80] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= change;
+            fs::write(part_of(&place.0, 0), &bytes).expect("it can be written");
+            // A line that has become longer than the rest of the file counts as cut short. That a line without numbers is said
+            // to be no form changes nothing of what is read.
+            match read(&place.0) {
+                Err(error) => assert!(error.to_string().contains("rank-0.trace:"), "byte {at}: {error}"),
+                Ok((trace, got)) => {
+                    let is_cut = trace.parts[0].as_ref().is_none_or(|part| part.end().is_none());
+                    assert!(is_cut || got[0] == all && whole[at] == 0 && change == 1, "byte {at}");
+                    assert_eq!(got[0], all[..got[0].len()], "byte {at}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_that_are_no_objects_have_no_text() {
+    for line in [&b""[..], b"x"] {
+        let bytes =
+            [b"carrousel trace, compact 1\n", &b"\x01"[..], line, b"\n", &crc(line).to_le_bytes()].concat();
+        let place = Place::with(&[bytes]);
+        let error = told(&part_of(&place.0, 0)).expect_err("it is no object").to_string();
+        assert!(error.ends_with("rank-0.trace:1: no object: it does not end in a brace"), "{error}");
+    }
+}
+
+/// The check value of a first line.
+fn crc(line: &[u8]) -> u32 {
+    crc32fast::hash(&[line, b"\n"].concat())
+}
+
+#[test]
+fn an_event_takes_few_bytes() {
+    let message = |turn: u32| {
+        let request = Handle { index: turn % 3, generation: turn };
+        let memory = Memory { address: 0x7f12_3456_7000 + u64::from(turn % 2) * 0x1_0000, key: turn % 64 };
+        let (tag, context) = (Tag(5), Context(0));
+        let communicator = Communicator::WORLD;
+        let packet = Packet::Rts { tag, data: None, len: 1 << 20, send: request, memory, hint: Hint::None };
+        let call = Call::Receive(Receive {
+            from: Source::Any,
+            tag: mpi::ANY_TAG,
+            communicator,
+            len: 1 << 20,
+            memory,
+        });
+        let status = Status { message: Some((RankId(1), tag)), data: None, len: 1 << 20, failure: None };
+        [
+            Record::Event(Event::Packet { from: RankId(turn % 4), context, packet }),
+            Record::Call {
+                call,
+                answer: CallAnswer::Request(request),
+                file: Some("src/a/rather/long/path/of/a/program.rs".into()),
+                line: Some(100 + turn % 7),
+                ignored: Vec::new(),
+            },
+            Record::Event(Event::Read(request)),
+            Record::Release { request, status },
+        ]
+    };
+    let records: Vec<Record> = (0..10_000).flat_map(message).collect();
+    let place = recorded(&records, None);
+    let bytes = fs::metadata(part_of(&place.0, 0)).expect("it is there").len();
+    let each = bytes as f64 / records.len() as f64;
+    assert!(each <= 40.0, "{each} bytes a record");
+    let (_, all) = read(&place.0).expect("it is one");
+    assert_eq!(all[0], records);
+}
+
+#[test]
+fn a_part_says_that_it_has_reached_its_limit() {
+    let records: Vec<Record> = std::iter::repeat_with(records).take(20).flatten().collect();
+    let whole = fs::metadata(part_of(&recorded(&records, None).0, 0)).expect("it is there").len();
+    for limit in [0, 1000, 4321, whole - 1, whole + 64] {
+        let place = recorded(&records, Some(limit));
+        let bytes = fs::metadata(part_of(&place.0, 0)).expect("it is there").len();
+        let (trace, all) = read(&place.0).expect("it is one");
+        assert_eq!(all[0], records[..all[0].len()], "limit {limit}");
+        let end = trace.parts[0].as_ref().and_then(|part| part.end());
+        let is_whole = all[0].len() == records.len();
+        assert_eq!(is_whole, limit > whole, "limit {limit}");
+        assert_eq!(end, Some(if is_whole { TraceEnd::Finalized } else { TraceEnd::Limit }), "limit {limit}");
+        assert!(bytes <= limit || all[0].is_empty(), "limit {limit}: {bytes} bytes");
+        assert!(limit == 0 || bytes + 1000 > limit.min(whole), "limit {limit}: {bytes} bytes");
+    }
+}
+
+#[test]
+fn the_text_of_a_part_is_a_part_and_its_own_text() {
+    let place = recorded(&records(), None);
+    let text = told(&part_of(&place.0, 0)).expect("it is one");
+    let again = Place::with::<&str>(&[]);
+    fs::write(again.0.join("rank-0.jsonl"), &text).expect("it can be written");
+    assert_eq!(read(&again.0).expect("it is one").1[0], records());
+    assert_eq!(told(&again.0.join("rank-0.jsonl")).expect("it is one"), text);
+    // Which of the two counts, nobody says.
+    fs::write(part_of(&again.0, 0), &text).expect("it can be written");
+    let error = Trace::open(&again.0).expect_err("there are two").to_string();
+    assert!(error.contains("rank-0.jsonl") && error.contains("rank-0.trace"), "{error}");
+    prepare(&again.0).expect("only parts are there");
+    assert!(!has_part(&again.0));
 }
 
 #[test]
@@ -231,27 +383,27 @@ fn an_invalid_trace_is_refused_with_its_place() {
         }
     };
     refused(&[], &["has no part of a trace"]);
-    refused(&[""], &["rank-0.jsonl:1: the head is missing, or cut short"]);
-    refused(&["hello\n"], &["rank-0.jsonl:1: no head of a trace"]);
-    refused(&[rest], &["rank-0.jsonl:1: no head of a trace"]);
+    refused(&[""], &["rank-0.trace:1: the head is missing, or cut short"]);
+    refused(&["hello\n"], &["rank-0.trace:1: no head of a trace"]);
+    refused(&[rest], &["rank-0.trace:1: no head of a trace"]);
     refused(
         &[&with_head("\"carrousel_trace\":5", "\"carrousel_trace\":4")],
         &["version 4", "this command reads 5"],
     );
     refused(&[&with_head("\"ranks\":1", "\"ranks\":4000000000")], &["rank 0 of 4000000000"]);
     refused(&[&with_head("\"rank\":0,\"ranks\":1", "\"rank\":1,\"ranks\":2")], &["it is the part of rank 1"]);
-    refused(&[&with_head("\"write\"", "\"teleport\"")], &["rank-0.jsonl:1:", "`teleport`"]);
+    refused(&[&with_head("\"write\"", "\"teleport\"")], &["rank-0.trace:1:", "`teleport`"]);
     let two = with_head("\"ranks\":1", "\"ranks\":2");
     let other = two.replace("\"rank\":0", "\"rank\":1");
     refused(
         &[&two, &other.replace("\"rtr_limit\":64", "\"rtr_limit\":1")],
-        &["rank-1.jsonl", "options differ"],
+        &["rank-1.trace", "options differ"],
     );
     refused(&[&two, &other.replace("\"ranks\":2", "\"ranks\":3")], &["numbers of ranks differ"]);
     for (line, wrong, says) in [
-        ("{}", "{}", "rank-0.jsonl:2:"),
-        ("", "", "rank-0.jsonl:2:"),
-        ("number", "{\"event\":{\"written\":{\"index\":-1,\"generation\":0}}}", "rank-0.jsonl:2:"),
+        ("{}", "{}", "rank-0.trace:2:"),
+        ("", "", "rank-0.trace:2:"),
+        ("number", "{\"event\":{\"written\":{\"index\":-1,\"generation\":0}}}", "rank-0.trace:2:"),
         ("field", "{\"event\":{\"written\":{\"index\":1,\"generation\":0,\"x\":0}}}", "unknown field `x`"),
         ("kind", "{\"surprise\":1}", "`surprise`"),
         (
@@ -263,11 +415,11 @@ fn an_invalid_trace_is_refused_with_its_place() {
     ] {
         let text = format!("{first}\n{wrong}\n{rest}");
         assert!(!line.contains('\n'));
-        refused(&[&text], &["rank-0.jsonl:2:", says]);
+        refused(&[&text], &["rank-0.trace:2:", says]);
     }
     refused(&[&format!("{whole}{rest}")], &["something stands behind the end"]);
     let long = format!("{first}\n{}", "x".repeat(3 << 20));
-    refused(&[&long], &["rank-0.jsonl:2: a line of more than 1048576 bytes"]);
+    refused(&[&long], &["rank-0.trace:2: a line of more than 1048576 bytes"]);
 }
 
 #[test]
@@ -283,7 +435,7 @@ fn no_changed_byte_goes_unnoticed() {
         match read(&place.0) {
             Err(error) => {
                 let message = error.to_string();
-                assert!(message.contains(&format!("rank-0.jsonl:{line}: ")), "byte {at}: {message}");
+                assert!(message.contains(&format!("rank-0.trace:{line}: ")), "byte {at}: {message}");
             }
             // Without its line feed, the last line counts as cut short.
             Ok((trace, _)) => {
@@ -303,7 +455,7 @@ fn no_line_is_removed_added_or_moved_unnoticed() {
         let directory = Place::with(&[lines.concat()]);
         let error = read(&directory.0).expect_err(what);
         let told = error.to_string();
-        assert!(told.contains(&format!("rank-0.jsonl:{place}: ")), "{what} {place}: {told}");
+        assert!(told.contains(&format!("rank-0.trace:{place}: ")), "{what} {place}: {told}");
     };
     for at in 0..lines.len() - 1 {
         let mut changed = lines.clone();
@@ -327,15 +479,15 @@ fn a_part_of_another_run_is_not_taken_for_the_rest() {
     let place = Place::new();
     let mut other = head(0, 1);
     other.command.push("again".to_owned());
-    let mut recorder = Recorder::create(&place.0, &other).expect("it can be made");
+    let mut recorder = Recorder::create(&place.0, &other, None).expect("it can be made");
     records().iter().for_each(|record| recorder.record(record));
     recorder.end(TraceEnd::Finalized);
-    let again = fs::read_to_string(part_of(&place.0, 0)).expect("it can be read");
+    let again = told(&part_of(&place.0, 0)).expect("it is one");
     let (first, _) = whole.split_once('\n').expect("there is a head");
     let (_, rest) = again.split_once('\n').expect("there is a head");
     let place = Place::with(&[format!("{first}\n{rest}")]);
     let error = read(&place.0).expect_err("it is of two runs").to_string();
-    assert!(error.contains("rank-0.jsonl:2: the check value is "), "{error}");
+    assert!(error.contains("rank-0.trace:2: the check value is "), "{error}");
 }
 
 #[test]
@@ -347,12 +499,12 @@ fn endpoints_of_a_process_have_a_part_each_and_none_replaces_another() {
         let (host, library) = (Some(host.clone()), Some(HostLibrary::OpenMpi));
         let endpoint = Some(TraceEndpoint { address, process: 7, host, library });
         let mut recorder =
-            Recorder::create(&place.0, &TraceHead { endpoint, ..head(0, 16) }).expect("it can be made");
+            Recorder::create(&place.0, &TraceHead { endpoint, ..head(0, 16) }, None).expect("it can be made");
         recorder.end(TraceEnd::Finalized);
     }
-    let first = fs::read_to_string(place.0.join("endpoint-7-0.jsonl")).expect("it is there");
-    let told = r#""rank":0,"ranks":16,"endpoint":{"address":"first","process":7,"host":{"job":"a job","rank":1,"ranks":3},"library":"open_mpi"},"#;
-    assert!(first.contains(told), "{first}");
+    let first = told(&place.0.join("endpoint-7-0.trace")).expect("it is there");
+    let says = r#""rank":0,"ranks":16,"endpoint":{"address":"first","process":7,"host":{"job":"a job","rank":1,"ranks":3},"library":"open_mpi"},"#;
+    assert!(first.contains(says), "{first}");
     let trace = Trace::open(&place.0).expect("it is one");
     // The ranks of the host's job, then what else its processes have.
     let address =
@@ -361,7 +513,7 @@ fn endpoints_of_a_process_have_a_part_each_and_none_replaces_another() {
     assert_eq!(addresses, [None, Some("first".to_owned()), None, Some("second".to_owned())]);
     assert_eq!((trace.addresses["first"], trace.addresses["second"], trace.ranks), (1, 3, 4));
     // A rank of a job of ours has no place among them.
-    Recorder::create(&place.0, &head(0, 16)).expect("it can be made");
+    Recorder::create(&place.0, &head(0, 16), None).expect("it can be made");
     let error = Trace::open(&place.0).expect_err("it is of two kinds").to_string();
     assert!(error.contains("their kinds of ranks differ"), "{error}");
     // A new trace removes both.
@@ -374,7 +526,7 @@ fn a_directory_as_a_part_is_refused() {
     let place = Place::with::<&str>(&[]);
     fs::create_dir(part_of(&place.0, 0)).expect("it can be made");
     let error = read(&place.0).expect_err("it is a directory").to_string();
-    assert!(error.ends_with("rank-0.jsonl: it is no regular file"), "{error}");
+    assert!(error.ends_with("rank-0.trace: it is no regular file"), "{error}");
 }
 
 #[test]
@@ -382,7 +534,7 @@ fn a_trace_replaces_a_trace_and_nothing_else() {
     let place = Place::with(&["old", "older"]);
     prepare(&place.0).expect("it is an old trace");
     assert_eq!(fs::read_dir(&place.0).expect("it is there").count(), 0);
-    for name in ["thesis.tex", "rank-01.jsonl", "rank-.jsonl", "rank-1.json"] {
+    for name in ["thesis.tex", "rank-01.trace", "rank-.trace", "rank-1.json"] {
         fs::write(place.0.join(name), "years of work").expect("it can be written");
         fs::write(part_of(&place.0, 0), "old").expect("it can be written");
         let error = prepare(&place.0).expect_err("something is there").to_string();
@@ -394,6 +546,30 @@ fn a_trace_replaces_a_trace_and_nothing_else() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn any_bytes_of_a_compact_part_are_read_or_refused(
+        edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let (mut bytes, _) = compact();
+        for (at, byte) in edits {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        let place = Place::with(&[&bytes]);
+        if let Err(error) = read(&place.0) {
+            prop_assert!(error.to_string().contains("rank-0.trace"), "{error}");
+        }
+    }
+
+    #[test]
+    fn bytes_behind_the_begin_of_a_compact_part_are_read_or_refused(
+        bytes in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        let place = Place::with(&[[b"carrousel trace, compact 1\n", &bytes[..]].concat()]);
+        let error = read(&place.0).expect_err("there is no head").to_string();
+        prop_assert!(error.contains("rank-0.trace:1: "), "{error}");
+    }
+
     #[test]
     fn any_bytes_are_read_or_refused(
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
@@ -413,7 +589,7 @@ proptest! {
         let place = Place::with(&[""]);
         fs::write(part_of(&place.0, 0), &bytes).expect("it can be written");
         if let Err(error) = read(&place.0) {
-            prop_assert!(error.to_string().contains("rank-0.jsonl"), "{error}");
+            prop_assert!(error.to_string().contains("rank-0.trace"), "{error}");
         }
     }
 }

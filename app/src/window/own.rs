@@ -96,7 +96,7 @@ impl<T: Element> Window<T> {
     /// If there is no such rank.
     pub fn len_at(&self, rank: u32) -> Result<usize, Error> {
         let ranks = self.lengths.len() as u32;
-        let len = self.lengths.get(rank as usize).ok_or(Error::NoSuchRank { rank, ranks })?;
+        let len = self.lengths.get(rank as usize).ok_or(Error::NoSuchRank { rank, ranks, call: None })?;
         Ok(*len as usize)
     }
 
@@ -139,5 +139,5 @@ impl<T: Element> Window<T> {
 }
 
 fn refused(error: UsageError) -> Error {
-    Error::Usage(error)
+    error.into()
 }

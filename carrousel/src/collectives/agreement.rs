@@ -12,6 +12,7 @@ use crate::usage::{Joint, Summary};
 use carrousel_engine::{BoxedError, CallSite, Endpoint};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{self as rank, Collective, Handle, Kind, Memory};
+use carrousel_system::stderr;
 use zerocopy::{FromBytes, IntoBytes};
 
 /// The allreduce of a [`Summary`], a single element that no algorithm divides.
@@ -56,7 +57,7 @@ fn conclude(endpoint: &Endpoint, communicator: rank::Communicator, all: &Summary
         return Err(Error::Disagreement(Box::new(disagreement)));
     }
     if all.is_told_by(endpoint.me()) {
-        eprintln!("carrousel: warning: {disagreement}");
+        stderr::tell(format!("carrousel: warning: {disagreement}"));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ pub use carrousel_engine::ReduceOp;
 
 use self::carry_out::carry_out;
 use crate::usage::Joint;
-use crate::{Communicator, Element, Error};
+use crate::{Communicator, Element, Error, RankOrTag};
 use carrousel_engine::{CallSite, Endpoint};
 use carrousel_rank::{Collective, Kind};
 use zerocopy::IntoBytes;
@@ -46,7 +46,7 @@ pub fn part<T: Element>(
     target: &[T],
 ) -> Result<Collective, Error> {
     if root >= members {
-        return Err(Error::NoSuchRank { rank: root, ranks: members });
+        return Err(Error::NoSuchRank { rank: root, ranks: members, call: None });
     }
     let (own, all) = (source.len(), source.len() * members as usize);
     let expected = match kind {
@@ -57,7 +57,7 @@ pub fn part<T: Element>(
         Kind::Gather | Kind::AllGather => all,
     };
     if target.len() != expected {
-        return Err(Error::BufferLength { found: target.len(), expected });
+        return Err(Error::BufferLength { found: target.len(), expected, call: None });
     }
     // Bytes of a contribution, and of an element, which no algorithm divides.
     let (len, element) = match kind {
@@ -65,7 +65,7 @@ pub fn part<T: Element>(
         Kind::Reduce | Kind::AllReduce => (size_of_val(source), size_of::<T>()),
         Kind::AllToAll => match own % members as usize {
             0 => (size_of_val(source) / members as usize, 1),
-            found => return Err(Error::BufferLength { found, expected: 0 }),
+            found => return Err(Error::BufferLength { found: own, expected: own - found, call: None }),
         },
         Kind::Barrier | Kind::Gather | Kind::AllGather => (size_of_val(source), 1),
     };
@@ -89,7 +89,8 @@ impl Communicator {
         op: Option<ReduceOp>,
     ) -> Result<(), Error> {
         let site = self.site();
-        let call = part(kind, (self.rank(), self.size()), root, source, target)?;
+        let call = part(kind, (self.rank(), self.size()), root, source, target);
+        let call = call.map_err(|error| error.of(|| self.failed_call(site, kind.name(), None, None)))?;
         let call = Collective { communicator: self.id(), ..call };
         let (source, target) = (source.as_bytes(), target.as_mut_bytes());
         // The last handle of the operation is dropped here, outside of the library: what it has captured may call it.
@@ -111,7 +112,8 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank, or one is gone. The buffers of all ranks have to have the same length.
     #[track_caller]
-    pub fn broadcast<T: Element>(&self, data: &mut [T], root: u32) -> Result<(), Error> {
+    pub fn broadcast<T: Element>(&self, data: &mut [T], root: impl Into<RankOrTag>) -> Result<(), Error> {
+        let root = RankOrTag::of(root);
         let (source, target): (&[T], &mut [T]) =
             if self.rank() == root { (data, &mut []) } else { (&[], data) };
         self.collective(Kind::Broadcast, root, source, target, None)
@@ -128,10 +130,10 @@ impl Communicator {
         &self,
         source: &[T],
         target: &mut [T],
-        root: u32,
+        root: impl Into<RankOrTag>,
         combine: impl Fn(T, T) -> T + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        self.collective(Kind::Reduce, root, source, target, Some(on_bytes(combine)))
+        self.collective(Kind::Reduce, RankOrTag::of(root), source, target, Some(on_bytes(combine)))
     }
 
     /// Combines the elements of all ranks, as [`Communicator::reduce`], with the result at every rank (`MPI_Allreduce`). All
@@ -155,8 +157,13 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank, one is gone, or the root's target does not have exactly the length of all sources.
     #[track_caller]
-    pub fn gather<T: Element>(&self, source: &[T], target: &mut [T], root: u32) -> Result<(), Error> {
-        self.collective(Kind::Gather, root, source, target, None)
+    pub fn gather<T: Element>(
+        &self,
+        source: &[T],
+        target: &mut [T],
+        root: impl Into<RankOrTag>,
+    ) -> Result<(), Error> {
+        self.collective(Kind::Gather, RankOrTag::of(root), source, target, None)
     }
 
     /// Gathers the elements of all ranks at every rank, in the order of the ranks (`MPI_Allgather`).

@@ -1,6 +1,5 @@
 //! The members of a communicator.
 
-use crate::Error;
 use carrousel_engine::Membership;
 use carrousel_rank::RankId;
 use std::sync::Arc;
@@ -22,16 +21,13 @@ impl Group {
         }
     }
 
-    /// The rank of the job at this `comm_rank`.
+    /// The rank of the job at this `comm_rank`; `None` if there is none.
     #[inline]
-    pub(crate) fn rank(&self, comm_rank: u32) -> Result<u32, Error> {
+    pub(crate) fn rank(&self, comm_rank: u32) -> Option<RankId> {
         match self {
             // A rank that does not exist is for the protocol to refuse.
-            Self::All(_) => Ok(comm_rank),
-            Self::Some(some) => {
-                let (members, rank) = (some.members(), some.members().rank(comm_rank));
-                rank.map(|rank| rank.0).ok_or(Error::NoSuchRank { rank: comm_rank, ranks: members.len() })
-            }
+            Self::All(_) => Some(RankId(comm_rank)),
+            Self::Some(some) => some.members().rank(comm_rank),
         }
     }
 

@@ -19,8 +19,8 @@ impl Communicator {
     /// If there are no more communicators, or a rank is gone.
     #[track_caller]
     pub fn duplicate(&self) -> Result<Self, Error> {
-        let rank = |comm_rank| self.group.rank(comm_rank).map(RankId);
-        let members: Vec<RankId> = (0..self.size()).map(rank).collect::<Result<_, _>>()?;
+        let members: Vec<RankId> =
+            (0..self.size()).filter_map(|comm_rank| self.group.rank(comm_rank)).collect();
         self.of_members(&members)
     }
 
@@ -38,8 +38,8 @@ impl Communicator {
         let mut members: Vec<(i32, u32)> =
             same.map(|(comm_rank, [.., key])| (key.cast_signed(), comm_rank)).collect();
         members.sort_unstable();
-        let rank = |(_, comm_rank): &(i32, u32)| self.group.rank(*comm_rank).map(RankId);
-        let members: Vec<RankId> = members.iter().map(rank).collect::<Result<_, _>>()?;
+        let rank = |(_, comm_rank): &(i32, u32)| self.group.rank(*comm_rank);
+        let members: Vec<RankId> = members.iter().filter_map(rank).collect();
         // Every rank takes part in agreeing on a number, even if it will be in no communicator.
         let new = self.of_members(&members)?;
         Ok(color.map(|_| new))

@@ -7,6 +7,7 @@ use crate::{CallSite, Communicator, Error};
 use carrousel_engine::{Endpoint, LeftBehind};
 use carrousel_options::CheckUsage;
 use carrousel_rank::{Context, mpi};
+use carrousel_system::stderr;
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// A rank's question to another one: the call sites of the messages that it has not received, `count` of them with
@@ -39,7 +40,7 @@ impl Communicator {
         self.shared.with(|endpoint| endpoint.finalize(site))?;
         Ok(match left {
             Some(left) if mode == CheckUsage::Warn => {
-                eprintln!("carrousel: warning: {left}");
+                stderr::tell(format!("carrousel: warning: {left}"));
                 None
             }
             left => left.map(|left| Error::NotReceived(Box::new(left))),

@@ -4,10 +4,26 @@ use crate::shared::Shared;
 use crate::{CallSite, Communicator, Error};
 use carrousel_engine::{Joined, PmiConnection};
 use carrousel_options::{OptionError, SIMULATION, Settings};
-use carrousel_system::{Defect, SYSTEM, System, inherited};
+use carrousel_system::{Defect, SYSTEM, System, inherited, stderr};
 use std::env;
 
 /// The job, from the moment this process joins it until it leaves by [`Job::finalize`].
+///
+/// ```
+/// # for name in ["PMI_FD", "PMI_PORT"] { assert!(std::env::var(name).is_err()); }
+/// fn main() -> Result<(), carrousel::Error> {
+///     let job = carrousel::init()?;
+///     let world = job.world();
+///     let mut sum = [0];
+///     world.allreduce(&[world.rank()], &mut sum, |one, other| one + other)?;
+///     if world.rank() == 0 {
+///         println!("{} ranks, whose numbers add up to {}", world.size(), sum[0]);
+///     }
+///     job.finalize()
+/// }
+/// ```
+///
+/// `carrousel run -n 4 ./program` starts it as four ranks; by itself, it is a job of one.
 ///
 /// A process that ends without that has failed, whatever its exit status: a program that returns early because of an
 /// error must not keep its peers waiting. The launcher tells them, and ends the job.
@@ -87,7 +103,7 @@ impl Job {
 
     /// Ends the job, with all of its ranks, because it cannot go on (`MPI_Abort`).
     pub fn abort(self, code: i32, message: &str) -> ! {
-        eprintln!("{message}");
+        stderr::tell(message);
         if inherited::is_child() {
             // The job is its parent's.
             std::process::exit(code);

@@ -4,7 +4,7 @@
 use super::status::{Status, received};
 use crate::uninterrupted::uninterrupted;
 use carrousel_engine::{BoxedError, Caller, Endpoint, Error, SendEnvelope, SendKind};
-use carrousel_rank::{Handle, RankId, Source, Tag, TagSelector};
+use carrousel_rank::{Handle, Source, TagSelector};
 
 fn got(status: Option<Status>) -> Result<Status, BoxedError> {
     status.ok_or_else(|| Error::Internal("a receive has ended without a message").into())
@@ -16,11 +16,9 @@ pub(super) fn send(
     endpoint: &mut Endpoint,
     bytes: &[u8],
     caller: Caller<'_>,
-    to: u32,
-    tag: Tag,
+    envelope: SendEnvelope,
     kind: SendKind,
 ) -> Result<(), BoxedError> {
-    let envelope = SendEnvelope::new(RankId(to), tag);
     uninterrupted(|| {
         // SAFETY: `bytes` is borrowed until this function returns, which is after `wait` has ended the
         // request. Noticed by: tests/messages.rs, under AddressSanitizer.
@@ -68,8 +66,7 @@ pub(super) fn receive_claimed(
 #[derive(Clone, Copy)]
 pub(super) struct Outgoing<'a> {
     pub(super) bytes: &'a [u8],
-    pub(super) to: u32,
-    pub(super) tag: Tag,
+    pub(super) envelope: SendEnvelope,
 }
 
 /// Sends a message and receives another one at once.
@@ -81,10 +78,9 @@ pub(super) fn exchange(
     from: Source,
     tag: TagSelector,
 ) -> Result<Status, BoxedError> {
-    let Outgoing { bytes: data, to, tag: send_tag } = outgoing;
-    let envelope = SendEnvelope::new(RankId(to), send_tag);
+    let Outgoing { bytes: data, envelope } = outgoing;
     // Once the send has begun, only the end of a peer makes the receive fail.
-    endpoint.check_receive(from)?;
+    endpoint.check_receive(caller, from, tag)?;
     uninterrupted(|| {
         // The send first: a receive that finds the offer of a large message copies it within its call, and the peer would get
         // the offer of the other one only then. So both ranks copy at the same time.

@@ -3,7 +3,7 @@
 use super::blocking;
 use super::request::Request;
 use super::status::{Source, Status};
-use super::tags::{self, Tag};
+use super::tags::Tag;
 use crate::{Communicator, Element, Error};
 use carrousel_engine::ClaimedMessage;
 use carrousel_rank::Handle;
@@ -39,7 +39,8 @@ impl Communicator {
     /// As [`Communicator::probe`].
     #[track_caller]
     pub fn mprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Message, Error> {
-        let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
+        let caller = self.caller();
+        let (from, tag) = self.wanted(caller, "probe", from, tag)?;
         let claimed = self.shared.with(|endpoint| endpoint.wait_to_claim(caller, from, tag));
         Ok(self.message(claimed?))
     }
@@ -50,7 +51,8 @@ impl Communicator {
     /// As [`Communicator::iprobe`].
     #[track_caller]
     pub fn improbe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Message>, Error> {
-        let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
+        let caller = self.caller();
+        let (from, tag) = self.wanted(caller, "probe", from, tag)?;
         let claimed = self.shared.with(|endpoint| endpoint.claim_now(caller, from, tag))?;
         Ok(claimed.map(|claimed| self.message(claimed)))
     }

@@ -13,6 +13,7 @@ mod completable;
 mod completion;
 mod message;
 mod probe;
+mod rank_or_tag;
 mod request;
 mod scope;
 mod status;
@@ -20,12 +21,13 @@ mod tags;
 
 pub use self::completion::{Outstanding, block_on, wait_all, wait_any, wait_some};
 pub use self::message::Message;
+pub use self::rank_or_tag::RankOrTag;
 pub use self::request::Request;
 pub use self::scope::{Scope, ScopedRequest};
 pub use self::status::{Any, Source, Status};
 pub use self::tags::Tag;
 
-pub(crate) use self::tags::text as tag_text;
+pub(crate) use self::tags::{of_receive as tag_of_receive, of_send as tag_of_send, text as tag_text};
 
 use self::blocking::{Outgoing, exchange};
 use crate::{Communicator, Element, Error};
@@ -39,11 +41,15 @@ impl Communicator {
     /// When there is no such rank or tag (at most 2^31-1), or the peer is gone.
     #[inline]
     #[track_caller]
-    pub fn send<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
-        let (caller, to, tag) = (self.caller(), self.group.rank(to)?, tags::of_send(tag)?);
-        Ok(self.shared.with(|endpoint| {
-            blocking::send(endpoint, data.as_bytes(), caller, to, tag, SendKind::Blocking)
-        })?)
+    pub fn send<T: Element>(
+        &self,
+        data: &[T],
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
+    ) -> Result<(), Error> {
+        let (caller, kind) = (self.caller(), SendKind::Blocking);
+        let envelope = self.envelope(caller, kind, to, tag)?;
+        Ok(self.shared.with(|endpoint| blocking::send(endpoint, data.as_bytes(), caller, envelope, kind))?)
     }
 
     /// As [`Communicator::send`], but returns only once the receive has begun (`MPI_Ssend`).
@@ -51,11 +57,15 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::send`].
     #[track_caller]
-    pub fn ssend<T: Element>(&self, data: &[T], to: u32, tag: u32) -> Result<(), Error> {
-        let (caller, to, tag) = (self.caller(), self.group.rank(to)?, tags::of_send(tag)?);
-        Ok(self.shared.with(|endpoint| {
-            blocking::send(endpoint, data.as_bytes(), caller, to, tag, SendKind::Synchronous)
-        })?)
+    pub fn ssend<T: Element>(
+        &self,
+        data: &[T],
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
+    ) -> Result<(), Error> {
+        let (caller, kind) = (self.caller(), SendKind::Synchronous);
+        let envelope = self.envelope(caller, kind, to, tag)?;
+        Ok(self.shared.with(|endpoint| blocking::send(endpoint, data.as_bytes(), caller, envelope, kind))?)
     }
 
     /// Receives a message into the beginning of `buffer` (`MPI_Recv`). `from` is a rank or [`Any`](crate::Any), and so
@@ -71,7 +81,8 @@ impl Communicator {
         from: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
-        let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
+        let caller = self.caller();
+        let (from, tag) = self.wanted(caller, "receive", from, tag)?;
         let got = self
             .shared
             .with(|endpoint| blocking::receive(endpoint, buffer.as_mut_bytes(), caller, from, tag));
@@ -86,16 +97,16 @@ impl Communicator {
     pub fn sendrecv<T: Element, U: Element>(
         &self,
         data: &[T],
-        to: u32,
-        send_tag: u32,
+        to: impl Into<RankOrTag>,
+        send_tag: impl Into<RankOrTag>,
         buffer: &mut [U],
         from: impl Into<Source>,
         recv_tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let caller = self.caller();
-        let (bytes, from, tag) = (buffer.as_mut_bytes(), self.source(from)?, tags::of_receive(recv_tag)?);
-        let (to, send_tag) = (self.group.rank(to)?, tags::of_send(send_tag)?);
-        let outgoing = Outgoing { bytes: data.as_bytes(), to, tag: send_tag };
+        let (from, tag) = self.wanted(caller, "receive", from, recv_tag)?;
+        let envelope = self.envelope(caller, SendKind::Blocking, to, send_tag)?;
+        let (bytes, outgoing) = (buffer.as_mut_bytes(), Outgoing { bytes: data.as_bytes(), envelope });
         let got = self.shared.with(|endpoint| exchange(endpoint, caller, outgoing, bytes, from, tag));
         Ok(self.with_comm_rank(got?))
     }

@@ -2,18 +2,34 @@
 #![allow(unsafe_code, reason = "memory cannot be lent without")]
 
 use super::completable::{Completable, Stage};
+use super::rank_or_tag::RankOrTag;
 use super::status::{Source, Status};
-use super::tags::{self, Tag};
+use super::tags::Tag;
 use crate::collectives::{Agreement, end_agreement};
 use crate::shared::Shared;
 use crate::uninterrupted::uninterrupted;
 use crate::{Communicator, Element, Error};
-use carrousel_engine::{Awaited, BoxedError, CallSite, SendEnvelope, SendKind, WaitStrategy};
-use carrousel_rank::{Handle, RankId};
+use carrousel_engine::{Awaited, BoxedError, CallSite, SendKind, WaitStrategy};
+use carrousel_rank::Handle;
 use std::task::{Context, Poll};
 use zerocopy::IntoBytes;
 
 /// A message on its way, and its buffer, which comes back from [`Request::wait`], or from awaiting it.
+///
+/// ```
+/// let got = carrousel::threads(2, |world| {
+///     let peer = 1 - world.rank();
+///     let receive = world.irecv(vec![0u32; 4], peer, 0)?;
+///     let send = world.isend(vec![world.rank(); 3], peer, 0)?;
+///     // Here something else can be computed.
+///     let (mut buffer, status) = receive.wait()?;
+///     buffer.truncate(status.map_or(Ok(0), |status| status.count::<u32>())?);
+///     send.wait()?;
+///     Ok::<_, carrousel::Error>(buffer)
+/// })?;
+/// assert_eq!(got, [Ok(vec![1, 1, 1]), Ok(vec![0, 0, 0])]);
+/// # Ok::<(), carrousel::Error>(())
+/// ```
 ///
 /// A request that is dropped before that waits; a receive without a message is cancelled first. A request that is leaked
 /// leaks its buffer, so that the library never writes to memory that has another owner.
@@ -37,7 +53,12 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank or tag; of a small message, when the peer is gone.
     #[track_caller]
-    pub fn isend<T: Element>(&self, data: Vec<T>, to: u32, tag: u32) -> Result<Request<T>, Error> {
+    pub fn isend<T: Element>(
+        &self,
+        data: Vec<T>,
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
+    ) -> Result<Request<T>, Error> {
         self.start_send(data, to, tag, false)
     }
 
@@ -46,7 +67,12 @@ impl Communicator {
     /// # Errors
     /// When there is no such rank or tag.
     #[track_caller]
-    pub fn issend<T: Element>(&self, data: Vec<T>, to: u32, tag: u32) -> Result<Request<T>, Error> {
+    pub fn issend<T: Element>(
+        &self,
+        data: Vec<T>,
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
+    ) -> Result<Request<T>, Error> {
         self.start_send(data, to, tag, true)
     }
 
@@ -54,12 +80,12 @@ impl Communicator {
     fn start_send<T: Element>(
         &self,
         data: Vec<T>,
-        to: u32,
-        tag: u32,
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
         synchronous: bool,
     ) -> Result<Request<T>, Error> {
-        let (caller, to) = (self.caller(), RankId(self.group.rank(to)?));
-        let envelope = SendEnvelope::new(to, tags::of_send(tag)?);
+        let (caller, kind) = (self.caller(), SendKind::of_request(synchronous));
+        let envelope = self.envelope(caller, kind, to, tag)?;
         let bytes = data.as_slice().as_bytes();
         let request = |stage, data| Request {
             communicator: self.of_request(),
@@ -69,7 +95,6 @@ impl Communicator {
             strategy: None,
             agreement: None,
         };
-        let kind = SendKind::of_request(synchronous);
         let handle = self.shared.with(|endpoint| {
             // SAFETY: the bytes are on the heap and stay where they are when `data` moves into the request,
             // which uses it no more and drops it only after the library has ended the request; if the
@@ -91,7 +116,8 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Request<T>, Error> {
         let bytes: *mut [u8] = buffer.as_mut_slice().as_mut_bytes();
-        let (caller, from, tag) = (self.caller(), self.source(from)?, tags::of_receive(tag)?);
+        let caller = self.caller();
+        let (from, tag) = self.wanted(caller, "receive", from, tag)?;
         // SAFETY: as in `start_send`; and nobody else has the buffer.
         let handle = self
             .shared

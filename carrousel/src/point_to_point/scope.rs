@@ -2,13 +2,14 @@
 #![allow(unsafe_code, reason = "memory cannot be lent without")]
 
 use super::completable::{Completable, Stage};
+use super::rank_or_tag::RankOrTag;
 use super::status::{Source, Status};
-use super::tags::{self, Tag};
+use super::tags::Tag;
 use crate::shared::Shared;
 use crate::uninterrupted::uninterrupted;
 use crate::{Communicator, Element, Error};
-use carrousel_engine::{BoxedError, CallSite, SendEnvelope, SendKind};
-use carrousel_rank::{Handle, RankId, UsageError};
+use carrousel_engine::{BoxedError, CallSite, SendKind};
+use carrousel_rank::{Handle, UsageError};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -19,7 +20,28 @@ const FEW: usize = 8;
 /// The number of further requests for which the first allocation has room.
 const WINDOW: usize = 64;
 
-/// A scope whose requests may borrow their buffers, see [`Communicator::scope`].
+/// A scope whose requests may borrow their buffers, see [`Communicator::scope`]. A buffer is the caller's again when the scope
+/// ends, not when its request does:
+///
+/// ```
+/// let sums = carrousel::threads(4, |world| {
+///     let (me, ranks) = (world.rank(), world.size());
+///     let (own, mut left, mut right) = ([f64::from(me); 8], [0.0; 8], [0.0; 8]);
+///     let (before, behind) = ((me + ranks - 1) % ranks, (me + 1) % ranks);
+///     let first = world.scope(|scope| {
+///         let from_left = scope.irecv(&mut left, before, 0)?;
+///         scope.irecv(&mut right, behind, 1)?;
+///         scope.isend(&own, behind, 0)?;
+///         scope.isend(&own, before, 1)?;
+///         // Here something else can be computed. Then the first message is waited for, and all others by the scope.
+///         from_left.wait()
+///     })?;
+///     assert_eq!(first.map(|status| status.source), Some(before));
+///     Ok::<_, carrousel::Error>(left[0] + own[0] + right[0])
+/// })?;
+/// assert_eq!(sums, [Ok(4.0), Ok(3.0), Ok(6.0), Ok(5.0)]);
+/// # Ok::<(), carrousel::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
     communicator: &'scope Communicator,
@@ -105,7 +127,8 @@ impl Guard<'_, '_, '_> {
 /// Keeps the first error. A request that has been waited for before is not an error.
 #[cold]
 fn note(first: &mut Option<BoxedError>, error: BoxedError) {
-    if !matches!(*error, carrousel_engine::Error::Usage(UsageError::NoSuchRequest(_))) {
+    use carrousel_engine::Error::Usage;
+    if !matches!(*error, Usage { mistake: UsageError::NoSuchRequest(_), .. }) {
         first.get_or_insert(error);
     }
 }
@@ -138,8 +161,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn isend<T: Element>(
         &'scope self,
         data: &'env [T],
-        to: u32,
-        tag: u32,
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
     ) -> Result<ScopedRequest<'scope>, Error> {
         self.send(data, to, tag, false)
     }
@@ -152,8 +175,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub fn issend<T: Element>(
         &'scope self,
         data: &'env [T],
-        to: u32,
-        tag: u32,
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
     ) -> Result<ScopedRequest<'scope>, Error> {
         self.send(data, to, tag, true)
     }
@@ -162,14 +185,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn send<T: Element>(
         &'scope self,
         data: &'env [T],
-        to: u32,
-        tag: u32,
+        to: impl Into<RankOrTag>,
+        tag: impl Into<RankOrTag>,
         synchronous: bool,
     ) -> Result<ScopedRequest<'scope>, Error> {
-        let (caller, to) = (self.communicator.caller(), RankId(self.communicator.group.rank(to)?));
-        let envelope = SendEnvelope::new(to, tags::of_send(tag)?);
+        let (caller, kind) = (self.communicator.caller(), SendKind::of_request(synchronous));
+        let envelope = self.communicator.envelope(caller, kind, to, tag)?;
         let bytes = data.as_bytes();
-        let kind = SendKind::of_request(synchronous);
         let handle = self.communicator.shared.with(|endpoint| {
             // SAFETY: `data` is borrowed for `'env`, which outlasts the scope, and every way out of that has
             // ended all of its requests, see `Guard`. A scope cannot be leaked: the caller has it by reference.
@@ -193,7 +215,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope>, Error> {
         let caller = self.communicator.caller();
-        let (from, tag) = (self.communicator.source(from)?, tags::of_receive(tag)?);
+        let (from, tag) = self.communicator.wanted(caller, "receive", from, tag)?;
         let bytes = buffer.as_mut_bytes();
         // SAFETY: as in `send`; borrowed mutably, so nobody else uses it.
         let handle = self

@@ -1,7 +1,8 @@
 //! Received messages: sender, tag and length, and how receives select their sender.
 
 use crate::Error;
-use carrousel_engine::Found;
+use crate::shared::rank_of_thread;
+use carrousel_engine::{CallSite, FailedCall, Found};
 use carrousel_rank::mpi;
 
 /// The message that a receive got, or a probe has found.
@@ -20,13 +21,22 @@ impl Status {
     ///
     /// # Errors
     /// If it does not consist of whole elements.
+    #[track_caller]
     pub fn count<T>(&self) -> Result<usize, Error> {
         let element = size_of::<T>();
         match element {
             0 => Ok(0),
             _ if self.bytes.is_multiple_of(element as u64) => Ok((self.bytes / element as u64) as usize),
-            _ => Err(Error::Uneven { bytes: self.bytes, element }),
+            _ => Err(self.uneven(element, CallSite::caller())),
         }
+    }
+
+    #[cold]
+    fn uneven(&self, element: usize, site: CallSite) -> Error {
+        let Self { source, tag, bytes } = *self;
+        let (rank, place, tag) = (rank_of_thread(), site.into(), Some(tag.to_string().into()));
+        let call = FailedCall { rank, place, what: "count of the message", peer: Some(source), tag };
+        Error::Uneven { bytes, element, call: Some(Box::new(call)) }
     }
 }
 
@@ -50,18 +60,6 @@ pub struct Source(pub(crate) carrousel_rank::Source);
 /// Any source or any tag, see [`Source`] and [`Tag`](super::Tag).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Any;
-
-impl From<u32> for Source {
-    fn from(rank: u32) -> Self {
-        Self(carrousel_rank::Source::Rank(carrousel_rank::RankId(rank)))
-    }
-}
-
-impl From<Any> for Source {
-    fn from(_: Any) -> Self {
-        Self(carrousel_rank::Source::Any)
-    }
-}
 
 impl From<Source> for carrousel_rank::Source {
     fn from(source: Source) -> Self {

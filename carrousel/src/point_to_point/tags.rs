@@ -4,7 +4,6 @@
 //! To the endpoint all 64 bits of a tag are alike. So what leaves here is one of MPI's tags, or its `MPI_ANY_TAG`, and
 //! an application that names another one is told so before anything begins.
 
-use super::status::Any;
 use carrousel_rank::{TagSelector, UsageError, check_mpi_tag, mpi};
 use std::borrow::Cow;
 
@@ -18,21 +17,9 @@ impl From<Tag> for TagSelector {
     }
 }
 
-impl From<u32> for Tag {
-    fn from(tag: u32) -> Self {
-        Self(mpi::selector(Some(tag)))
-    }
-}
-
-impl From<Any> for Tag {
-    fn from(_: Any) -> Self {
-        Self(mpi::ANY_TAG)
-    }
-}
-
 /// The tag of a message that is sent.
 #[inline]
-pub(super) fn of_send(tag: u32) -> Result<carrousel_rank::Tag, UsageError> {
+pub(crate) fn of_send(tag: u32) -> Result<carrousel_rank::Tag, UsageError> {
     let tag = mpi::tag(tag);
     check_mpi_tag(tag)?;
     Ok(tag)
@@ -40,13 +27,13 @@ pub(super) fn of_send(tag: u32) -> Result<carrousel_rank::Tag, UsageError> {
 
 /// The tags that a receive accepts.
 #[inline]
-pub(super) fn of_receive(tag: impl Into<Tag>) -> Result<TagSelector, UsageError> {
+pub(crate) fn of_receive(tag: impl Into<Tag>) -> Result<TagSelector, UsageError> {
     let Tag(tag) = tag.into();
     check_mpi_tag(tag.tag())?;
     Ok(tag)
 }
 
-/// Tags in hang reports.
+/// Tags in hang reports and errors.
 pub(crate) fn text(tag: TagSelector) -> Cow<'static, str> {
     mpi::named(tag).map_or(Cow::Borrowed("any"), |tag| tag.to_string().into())
 }
@@ -54,6 +41,7 @@ pub(crate) fn text(tag: TagSelector) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Any;
 
     #[test]
     fn tags_above_the_greatest_one_are_refused() {

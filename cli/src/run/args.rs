@@ -103,6 +103,9 @@ pub(crate) struct RunArgs {
     /// Record a trace of each rank into this directory, which must hold nothing else
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) trace: Option<PathBuf>,
+    /// The most bytes of each rank's part of the trace, as 64MiB: beyond, the rank goes on unrecorded
+    #[arg(long, value_name = "BYTES", value_parser = carrousel_options::parse_size, requires = "trace")]
+    pub(super) trace_limit: Option<u64>,
     /// Where the ranks are: NAME or NAME:RANKS, with 1 rank for each turn by default
     #[arg(long, value_name = "HOST,...", value_delimiter = ',', value_parser = Host::parse)]
     #[arg(conflicts_with = "hostfile")]

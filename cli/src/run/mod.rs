@@ -27,6 +27,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{self, Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Failures that are reported one by one; a thousand ranks that fail alike are cut short.
 const TOLD: usize = 4;
@@ -59,7 +60,7 @@ fn run_scenario(args: &RunArgs, file: &Path, out: &mut Out, errors: Style) -> Re
     let drawing = drawing.transpose()?;
     if rank::is_one() {
         let settings = match args.trace_directory()? {
-            Some(directory) => settings.with_trace(directory),
+            Some(directory) => settings.with_trace(directory, args.trace_limit),
             None => settings,
         };
         return rank::run(&scenario, &programs, &settings, (args.format, drawing), out, errors);
@@ -95,7 +96,7 @@ fn run_scenario(args: &RunArgs, file: &Path, out: &mut Out, errors: Style) -> Re
     }
     arguments.push(meant(file)?.into());
     job.programs[0].directory.clone_from(&args.wdir);
-    start(&args.place(job)?, Some(&scenario), errors)
+    start(&args.place(job)?, Some((&scenario, &settings)), errors)
 }
 
 /// Bytes of the longest file of hosts: some hundred thousand of them.
@@ -133,7 +134,7 @@ impl RunArgs {
         job.environment.extend(self.export.iter().cloned());
         if let Some(directory) = self.trace_directory()? {
             prepare(&directory).map_err(refused_trace)?;
-            job.environment.push(Settings::trace_variable(&directory));
+            job.environment.extend(Settings::trace_variables(&directory, self.trace_limit));
         }
         Ok(job)
     }
@@ -167,10 +168,20 @@ pub(crate) fn own_path() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::wrong(format_args!("cannot tell where carrousel is, to start it: {error}")))
 }
 
-/// Starts a job and waits for it.
-pub(crate) fn start(job: &Job, scenario: Option<&Scenario>, errors: Style) -> Result<Status, Failure> {
+/// Starts a job and waits for it. A job of a scenario whose ranks have waited for each other for the time that its options
+/// say is ended.
+pub(crate) fn start(
+    job: &Job,
+    scenario: Option<(&Scenario, &Settings)>,
+    errors: Style,
+) -> Result<Status, Failure> {
+    let patience = scenario.and_then(|(scenario, settings)| {
+        settings.clone().with_scenario(scenario).hang_report().map(Duration::from_nanos)
+    });
+    let scenario = scenario.map(|(scenario, _)| scenario);
     let mut failures = 0;
     let mut reports = WaitReports::default();
+    let began = Instant::now();
     let done = launch(job, &mut |event, text| match event {
         Event::Failed { rank, ending, expected: false } => {
             failures += 1;
@@ -179,9 +190,12 @@ pub(crate) fn start(job: &Job, scenario: Option<&Scenario>, errors: Style) -> Re
                 text.extend_from_slice(format!("{error} rank {rank} {ending}\n").as_bytes());
             }
         }
-        Event::Report { json, .. } => reports.add(json),
-        Event::ReportsOver => {
-            let account = reports.account(job.ranks(), scenario);
+        Event::Report { json, .. } => reports.add(json, began.elapsed()),
+        Event::ReportsOver { deadlock } => {
+            // A program may have more to do than its calls of the library, such as to time out.
+            let is_deadlock = patience.is_some_and(|patience| reports.are_of_deadlock(job.ranks(), patience));
+            deadlock.set(is_deadlock);
+            let account = reports.account(job.ranks(), scenario, is_deadlock);
             if !account.is_empty() {
                 let note = errors.paint(Paint::Note, "note:");
                 text.extend_from_slice(format!("{note} {account}\n").as_bytes());
@@ -266,7 +280,7 @@ mod tests {
             "ended by SIGTERM; killed, because they did not end by it: ranks 0, 1, 2, 3 and 996 more"
         );
         assert_eq!(
-            stopped(StopReason::TimedOut(std::time::Duration::from_secs(90)), &[7]),
+            stopped(StopReason::TimedOut(Duration::from_secs(90)), &[7]),
             "timed out after 90s, with these still running: rank 7"
         );
         assert_eq!(stopped(StopReason::ReaderLeft, &ranks), "");

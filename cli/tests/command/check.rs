@@ -101,7 +101,9 @@ fn a_program_does_what_the_model_allows() {
     let report: Value = serde_json::from_str(&checked.out).expect("it is one JSON object");
     // A barrier or two aside: messages, collectives and cancellations of 40 rounds.
     assert!(report["calls"].as_u64() >= Some(4 * 40 * 5), "{report}");
-    let all: String = (0..4).map(|rank| place.text(&format!("out/rank-{rank}.jsonl"))).collect();
+    let all = place.run("trace text out").status(0).out;
+    let heads = all.lines().filter(|line| line.starts_with("{\"carrousel_trace\":")).count();
+    assert_eq!(heads, 4, "a part for each rank");
     for kind in ["\"define\"", "\"cancel\"", "\"all_reduce\"", "\"announce\""] {
         assert!(all.contains(kind), "{kind} is not in the trace");
     }
@@ -119,18 +121,21 @@ fn the_part_of_a_rank_that_is_killed_is_cut_short() {
     let place = Place::new();
     job(&place, 3, "killed").status(137);
     let checked = place.run("check out").status(3);
-    let told = "rank-1.jsonl: it is cut short behind record ";
+    let told = "rank-1.trace: it is cut short behind record ";
     checked.says("OK as far as it goes, ").says(told).says("rank 1 did not end by itself");
-    assert!(place.text("out/rank-2.jsonl").contains("{\"event\":{\"lost\":1},"));
+    let text = place.run("trace text out --rank 2").status(0);
+    text.says("{\"event\":{\"lost\":1},");
+    place.run("trace text out --rank 3").status(2).complains("there is no rank 3: the trace is of 3 ranks");
 }
 
 #[test]
 fn a_change_of_a_real_trace_is_found() {
     let place = Place::new().with("exchange.scn", &scenario("exchange-2.scn"));
     place.run("run --trace out exchange.scn").status(0);
-    let part = "out/rank-1.jsonl";
+    let part = "out/rank-1.trace";
     let bare = |line: &str| Some(format!("{}}}\n", line.rsplit_once(",\"crc32\":")?.0));
-    let text: String = place.text(part).lines().filter_map(bare).collect();
+    let told = place.run("trace text out --rank 1").status(0).out;
+    let text: String = told.lines().filter_map(bare).collect();
     // The last statement that the application was told of, of a receive.
     let (at, line) = text
         .lines()
@@ -152,14 +157,30 @@ fn a_change_of_a_real_trace_is_found() {
 fn a_trace_that_is_not_what_was_recorded_is_no_trace() {
     let place = Place::new().with("exchange.scn", &scenario("exchange-2.scn"));
     place.run("run --trace out exchange.scn").status(0);
-    let part = "out/rank-0.jsonl";
-    let whole = place.text(part);
+    let part = "out/rank-0.trace";
+    let whole = place.run("trace text out --rank 0").status(0).out;
     let lines: Vec<&str> = whole.split_inclusive('\n').collect();
     // Without a packet that stays unanswered, the model would have nothing against it.
     let without = [&lines[..3], &lines[4..]].concat().concat();
     fs::write(place.path(part), without).expect("it can be written");
     let checked = place.run("check out").status(2);
-    checked.complains("rank-0.jsonl:4: the check value is ").complains("record once more");
+    checked.complains("rank-0.trace:4: the check value is ").complains("record once more");
+}
+
+#[test]
+fn a_trace_with_a_limit_ends_there_and_the_job_goes_on() {
+    let place = Place::new().with("halo.scn", &scenario("halo.scn"));
+    place.run("run --trace out --trace-limit 1KiB halo.scn").status(0);
+    for rank in 0..2 {
+        let bytes = fs::metadata(place.path(&format!("out/rank-{rank}.trace"))).expect("it is there").len();
+        assert!((512..=1024).contains(&bytes), "{bytes} bytes");
+    }
+    let checked = place.run("check out").status(3);
+    checked.says("rank-1.trace: it has reached its limit behind record ").says("rank 1 went on unrecorded");
+    let report = place.run("check out --format json").status(3);
+    report.says("\"why\":\"limit\"");
+    place.run("run --trace-limit 1KiB halo.scn").status(2).complains("--trace");
+    place.run("run --trace out --trace-limit much halo.scn").status(2).complains("`much` is no size");
 }
 
 /// A message from rank 0 to rank 1, as the two have recorded it.

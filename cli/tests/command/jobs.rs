@@ -159,6 +159,11 @@ fn the_job_has_the_size_of_its_scenario() {
 fn what_cannot_be_run_yet_is_refused_before_it_begins() {
     let place = Place::new().with("rma.scn", "ranks 2\nwindow w 64\nrank *\n  fence w\n");
     place.run("run rma.scn").status(2).complains("rma.scn:4:3: `fence` cannot be run yet");
+    // The first one of the file, whichever rank's it is.
+    let text = "ranks 2\nwindow w 8\nrank 1\n  barrier\n  lock w at 0 shared\n  unlock w at 0\nrank 0\n  fence w\n  \
+                fence w\n  barrier\n";
+    let place = Place::new().with("two.scn", text);
+    place.run("run two.scn").status(2).complains("two.scn:5:3: `lock` cannot be run yet");
 }
 
 #[test]
@@ -202,6 +207,22 @@ fn ranks_that_wait_for_each_other_say_so() {
         ] {
             assert!(said.contains(text), "{text:?} is not in\n{said}");
         }
+    }
+}
+
+#[test]
+fn a_scenario_that_has_found_its_deadlock_ends_with_status_1() {
+    let waits_for_ended = "ranks 3\nrank 0\n  recv from 1 tag 1 size 8\nrank 1\n  compute 1500ms\n";
+    for (text, says) in [
+        (HEAD_TO_HEAD, "Deadlock: they wait for each other: rank 0 -> rank 1 -> rank 0."),
+        (waits_for_ended, "  rank 1, rank 2 have ended\n"),
+    ] {
+        let place = Place::new().with("dead.scn", text);
+        let mut command = place.command();
+        command.args(["run", "--timeout", "20s", "dead.scn"]).env("CARROUSEL_HANG_REPORT", "2s");
+        let ran = Ran::from(command.output().expect("it can be started")).status(1);
+        ran.complains(says)
+            .complains("ended, as it never ends by itself, with these still running: ranks 0, ");
     }
 }
 
@@ -259,4 +280,19 @@ fn the_same_ranks_start_under_hydra() {
     let ran = Ran::from(command.args(["run", "ring.scn"]).output().expect("it can be started")).status(0);
     let ran = ran.says("ring.scn: ").says("over shm").says("sendrecv");
     assert_eq!(ran.out.matches("over shm").count(), 1, "one rank speaks for all");
+}
+
+#[test]
+fn ranks_in_user_namespaces_of_their_own_are_told_so() {
+    let may = std::process::Command::new("unshare").args(["-Ur", "true"]).output();
+    if !may.is_ok_and(|ended| ended.status.success()) {
+        println!("skipped: no user namespaces may be made here");
+        return;
+    }
+    let place = Place::new().with("ring.scn", RING);
+    let command = env!("CARGO_BIN_EXE_carrousel");
+    let own = place.run(&format!("run -n 4 unshare -Ur {command} run ring.scn"));
+    assert_ne!(own.status, Some(0), "{}", own.err);
+    own.complains("this rank is in a user namespace of its own (user:[")
+        .complains("unshare -Ur carrousel run");
 }

@@ -64,7 +64,7 @@ impl Endpoint {
         if self.is_zcopy_in_flight(self.pending.key(request)) {
             return None;
         }
-        let error = status.failure.and_then(|_| self.failed(status).err());
+        let error = status.failure.and_then(|_| self.failed_request(request, status).err());
         self.driver.release(request);
         self.driver.resources.registry.release(self.pending.end(request));
         Some((status, error))

@@ -6,7 +6,7 @@ use super::pmi::PmiConnection;
 use crate::site::CallSite;
 use crate::{Error, SourceLine};
 use carrousel_rank::{RankId, TagSelector};
-use carrousel_system::{SYSTEM, System};
+use carrousel_system::{SYSTEM, System, stderr};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -71,6 +71,11 @@ impl WaitingRequest {
         let tag = tag.map(text);
         let started = started.map(SourceLine::from);
         Self { what: what.name().into(), peer, tag, bytes, state: state.into(), started, awaited }
+    }
+
+    /// Whether something of it is under way, which may take long: it may end although no rank does anything more.
+    pub fn is_moving(&self) -> bool {
+        self.state.contains("being ")
     }
 
     /// Whether it is a collective, which waits for all ranks.
@@ -154,7 +159,7 @@ impl Launcher {
     pub(super) fn tell(&self, waiting: &Waiting) -> Result<(), Error> {
         let json = serde_json::to_string(waiting).map_err(|_| Error::Internal("a report is no JSON"))?;
         if !self.link.report(&json)? {
-            eprintln!("carrousel: {waiting}");
+            stderr::tell(format!("carrousel: {waiting}"));
         }
         Ok(())
     }

@@ -24,6 +24,7 @@ mod receiving;
 mod recorder;
 mod recording;
 mod reductions;
+mod refusals;
 mod registry;
 mod requests;
 mod send_sites;

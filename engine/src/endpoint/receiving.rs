@@ -3,12 +3,13 @@
 
 use super::Endpoint;
 use super::arrivals::Wanted;
+use super::pending::What;
 use super::registry::Registry;
 use super::transports::Transports;
 use super::wait_strategy::WaitStep;
 use crate::error::BoxedError;
 use crate::site::Caller;
-use carrousel_rank::{Receive, Source, Status, TagSelector};
+use carrousel_rank::{Receive, Source, Status, TagSelector, UsageError};
 
 impl Endpoint {
     /// Receives a message that has arrived with its data, or waits for the next one to arrive from a rank of this node, and
@@ -32,14 +33,19 @@ impl Endpoint {
         // The bytes are not lent to the library for longer than this call, so they need not be registered.
         let receive = Receive { from, tag, communicator, len, memory: Registry::NONE };
         let status = if self.driver.rank.has_unexpected() {
-            self.receive_kept(&receive, bytes)?
+            match self.receive_kept(&receive, bytes) {
+                Ok(status) => status,
+                Err(mistake) => {
+                    return Err(self.refused(mistake, &What::Receive { from, tag, len }, caller));
+                }
+            }
         } else {
             self.receive_next(&receive, bytes)
         };
         match status {
             None => Ok(None),
             Some(status) if status.failure.is_none() => Ok(Some(read(&status))),
-            Some(status) => self.failed(status).map(|status| Some(read(&status))),
+            Some(status) => self.failed_receive(status, from, tag, caller).map(|status| Some(read(&status))),
         }
     }
 
@@ -48,8 +54,14 @@ impl Endpoint {
     /// # Errors
     /// If there is no such rank, or it cannot be reached.
     #[inline]
-    pub fn check_receive(&self, from: Source) -> Result<(), BoxedError> {
-        self.driver.rank.check_peer(from)?;
+    pub fn check_receive(
+        &self,
+        caller: Caller<'_>,
+        from: Source,
+        tag: TagSelector,
+    ) -> Result<(), BoxedError> {
+        let refused = |mistake| self.refused(mistake, &What::Receive { from, tag, len: 0 }, caller);
+        self.driver.rank.check_peer(from).map_err(refused)?;
         match from {
             Source::Rank(rank) if !self.is_reachable(rank.0) => Err(self.unreachable(rank.0)),
             _ => Ok(()),
@@ -58,7 +70,7 @@ impl Endpoint {
 
     /// Receives a message that has arrived.
     #[inline]
-    fn receive_kept(&mut self, receive: &Receive, room: &mut [u8]) -> Result<Option<Status>, BoxedError> {
+    fn receive_kept(&mut self, receive: &Receive, room: &mut [u8]) -> Result<Option<Status>, UsageError> {
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
         let status = self.driver.receive_kept(receive, room, transports)?;
         if status.is_some() {

@@ -23,9 +23,9 @@ const COMMAND_MAX: usize = 4 << 10;
 
 impl Endpoint {
     /// Records all inputs of the rank from now on, in its part of the trace in `directory`. The rank must not have had any
-    /// input before.
-    pub fn trace_to(&mut self, directory: &Path) -> Result<(), Error> {
-        self.record_in(directory, None)
+    /// input before. With a `limit`, the part has that many bytes at most.
+    pub fn trace_to(&mut self, directory: &Path, limit: Option<u64>) -> Result<(), Error> {
+        self.record_in(directory, limit, None)
     }
 
     /// As [`Endpoint::trace_to`], of an [open](Endpoint::open) endpoint: what a launcher calls the process, and whose the
@@ -33,14 +33,20 @@ impl Endpoint {
     pub fn trace_as(
         &mut self,
         directory: &Path,
+        limit: Option<u64>,
         host: Option<HostRank>,
         library: Option<HostLibrary>,
     ) -> Result<(), Error> {
         let (address, process) = (self.full_address(), std::process::id());
-        self.record_in(directory, Some(TraceEndpoint { address, process, host, library }))
+        self.record_in(directory, limit, Some(TraceEndpoint { address, process, host, library }))
     }
 
-    fn record_in(&mut self, directory: &Path, endpoint: Option<TraceEndpoint>) -> Result<(), Error> {
+    fn record_in(
+        &mut self,
+        directory: &Path,
+        limit: Option<u64>,
+        endpoint: Option<TraceEndpoint>,
+    ) -> Result<(), Error> {
         let names = self.names.clone().filter(|_| endpoint.is_some());
         let head = TraceHead {
             carrousel_trace: VERSION,
@@ -50,7 +56,7 @@ impl Endpoint {
             command: command(),
             options: *self.driver.rank.options(),
         };
-        let recorder = Recorder::create(directory, &head);
+        let recorder = Recorder::create(directory, &head, limit);
         let recorder = recorder.map_err(|error: TraceError| Error::Trace(error.to_string()))?;
         self.driver.record(EndpointRecorder::new(recorder, names));
         Ok(())

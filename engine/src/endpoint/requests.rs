@@ -7,9 +7,7 @@ use super::transports::Transports;
 use crate::Error;
 use crate::error::BoxedError;
 use crate::site::{CallSite, Caller, Located};
-use carrousel_rank::{
-    Call, Communicator, Failure, Handle, Pattern, RankId, Receive, Source, Status, TagSelector,
-};
+use carrousel_rank::{Call, Communicator, Handle, Pattern, RankId, Receive, Source, Status, TagSelector};
 use carrousel_transport::{NetworkOut, Transport};
 
 impl Endpoint {
@@ -66,7 +64,7 @@ impl Endpoint {
             }
             Err(error) => {
                 self.driver.resources.registry.release(key);
-                Err(error.into())
+                Err(self.refused(error, &what, at))
             }
         }
     }
@@ -118,7 +116,7 @@ impl Endpoint {
             Ok(Some(status @ Status { failure: None, .. })) => Ok(read(status)),
             Ok(Some(status)) => {
                 let status = *status;
-                self.failed(status).map(|status| read(&status))
+                self.failed_request(request, status).map(|status| read(&status))
             }
             // The request has ended before, and its position may belong to another one.
             Err(error) => return Some(Err(error.into())),
@@ -126,15 +124,6 @@ impl Endpoint {
         self.driver.release(request);
         self.driver.resources.registry.release(self.pending.end(request));
         Some(ended)
-    }
-
-    #[cold]
-    pub(super) fn failed(&mut self, status: Status) -> Result<Status, BoxedError> {
-        match status.failure {
-            None | Some(Failure::Cancelled) => Ok(status),
-            Some(Failure::Truncated { sent }) => Err(Error::Truncated { sent, room: status.len }.into()),
-            Some(Failure::PeerLost(rank)) => Err(self.gone(rank)),
-        }
     }
 
     /// The error for a lost peer: the first error that concerned it, if there was one.

@@ -8,7 +8,7 @@ use crate::Error;
 use crate::backends::AnyRegistration;
 use crate::error::BoxedError;
 use crate::site::Caller;
-use carrousel_rank::{Call, Handle, RankId, Send, Tag};
+use carrousel_rank::{Call, Handle, RankId, Send, Tag, UsageError};
 
 /// The envelope of a message to be sent; its source and its communicator are those of the call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,12 +162,22 @@ impl Endpoint {
         let (memory, communicator) = (Registry::NONE, caller.id());
         let send = Send { to, tag, communicator, len, memory, synchronous: false, data };
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
-        let sent = self.driver.send_eagerly(&send, bytes, transports)?
-            || self.send_otherwise(&send, bytes, caller)?;
+        let sent = match self.driver.send_eagerly(&send, bytes, transports) {
+            Ok(sent) => sent,
+            Err(mistake) => return Err(self.refused_send(mistake, &send, caller)),
+        };
+        let sent = sent || self.send_otherwise(&send, bytes, caller)?;
         if self.driver.resources.errors.are_left() {
             self.sent_or_lost(to)?;
         }
         Ok(sent)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refused_send(&self, mistake: UsageError, send: &Send, caller: Caller<'_>) -> BoxedError {
+        let Send { to, tag, len, .. } = *send;
+        self.refused(mistake, &What::Send { to, tag, len, synchronous: false }, caller)
     }
 
     /// The error if a message could not be sent, for want of memory for a connection, say. It has no request that fails when
@@ -187,11 +197,13 @@ impl Endpoint {
             return Ok(false);
         }
         let transports = &mut Transports::of(&mut self.node, &mut self.net);
-        let request = self.driver.call(Call::Send(*send), bytes, transports, caller)?;
+        let request = self.driver.call(Call::Send(*send), bytes, transports, caller);
+        let request = request.map_err(|mistake| self.refused_send(mistake, send, caller))?;
         let status = self.driver.rank.status(request)?.copied();
         self.driver.release(request);
         let status = status.ok_or(Error::Internal("an eager send waits"))?;
-        self.failed(status).map(|_| true)
+        let Send { to, tag, len, synchronous, .. } = *send;
+        self.failed(status, &What::Send { to, tag, len, synchronous }, caller).map(|_| true)
     }
 
     /// The adapter's registration of these bytes, if they are used often enough for zero-copy (speculative-rendezvous

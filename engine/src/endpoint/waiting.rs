@@ -60,7 +60,7 @@ impl Endpoint {
     ) -> Result<T, BoxedError> {
         self.block_until(Awaited::Message(from, tag), caller, |endpoint| {
             let found = find(endpoint).map(Ok);
-            found.or_else(|| endpoint.check_source(caller, from).err().map(Err))
+            found.or_else(|| endpoint.check_source(caller, from, tag).err().map(Err))
         })
     }
 
@@ -75,13 +75,16 @@ impl Endpoint {
         self.poll_unblocked(Some((Awaited::Message(from, tag), caller.site())));
         let found = find(self);
         if found.is_none() {
-            self.check_source(caller, from)?;
+            self.check_source(caller, from, tag)?;
         }
         Ok(found)
     }
 
-    /// Fails as a receive from a lost rank does.
-    fn check_source(&mut self, caller: Caller<'_>, from: Source) -> Result<(), BoxedError> {
+    /// Fails as a receive from a lost rank does, or from one that there is not: no message comes.
+    fn check_source(&mut self, caller: Caller<'_>, from: Source, tag: TagSelector) -> Result<(), BoxedError> {
+        if let Err(mistake) = self.driver.rank.check_peer(from) {
+            return Err(self.refused(mistake, &What::Probe { from, tag }, caller));
+        }
         match self.driver.rank.lost_for(from, caller.id()) {
             Some(lost) => Err(self.gone(lost)),
             None => Ok(()),

@@ -17,6 +17,7 @@ use crate::sink::Sink;
 use input::{StdinRead, StdinReader};
 use rustix::io::Errno;
 use rustix::process::Signal;
+use std::cell::Cell;
 use std::io::{IsTerminal, Stderr, Stdout};
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,10 @@ pub enum Event<'a> {
         json: &'a str,
     },
     /// Ranks have sent reports, and for [`SETTLED`], or to the end of the job, no rank has sent another.
-    ReportsOver,
+    ReportsOver {
+        /// Set by the caller to end the job, whose ranks wait for each other.
+        deadlock: &'a Cell<bool>,
+    },
     /// The launcher ends the job, although no rank has failed.
     Stopped {
         /// The reason.
@@ -245,7 +249,7 @@ impl Launcher {
             }
             if self.reports_settle_at.is_some_and(|settled| self.started_at.elapsed() >= settled) {
                 self.reports_settle_at = None;
-                self.notify(Event::ReportsOver, watch);
+                self.reports_over(watch);
             }
             self.write_output(watch);
         }
@@ -267,7 +271,7 @@ impl Launcher {
             self.notify(Event::Left { processes: &left }, watch);
         }
         if self.reports_settle_at.take().is_some() {
-            self.notify(Event::ReportsOver, watch);
+            self.reports_over(watch);
         }
         let ended_at = *self.ended_at.get_or_insert(now);
         let is_read = self.output.is_empty() && self.errors.is_empty();
@@ -344,6 +348,16 @@ impl Launcher {
         let mut instructions = Vec::new();
         self.coordinator.decide(&mut instructions, ask);
         self.carry_out(instructions, watch);
+    }
+
+    /// Ends the job if the caller has found in the reports that it never ends by itself.
+    fn reports_over(&mut self, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
+        let deadlock = Cell::new(false);
+        self.notify(Event::ReportsOver { deadlock: &deadlock }, watch);
+        if deadlock.get() && !self.coordinator.all_ended() {
+            let now = self.started_at.elapsed();
+            self.decide(|policy, decisions| policy.deadlocked(now, decisions), watch);
+        }
     }
 
     /// Passes an event to the caller, and the caller's text to standard error.

@@ -13,6 +13,7 @@ use crate::fi;
 use crate::host;
 use carrousel_engine::OpenRequest;
 use carrousel_rank::{RankId, Source, TagSelector};
+use carrousel_system::stderr;
 use carrousel_trace::tag_text;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ impl Ep {
         if let Some(silence) = &mut self.silence {
             silence.told = true;
         }
-        eprintln!("{}", told(waited, &lines));
+        stderr::tell(told(waited, &lines));
     }
 
     /// What the host may wait for, a line each.
@@ -55,6 +56,8 @@ impl Ep {
         let is_host = |op: &Op| matches!(op.role, Role::Send | Role::Receive | Role::Scattered);
         let requests = self.ops.iter().filter(|(_, op)| is_host(op)).filter_map(|(request, op)| {
             let OpenRequest { what, peer, tags, bytes, state } = self.engine.open_request(request)?;
+            // A host that asks for delivery may do so for any of its sends, and says not for which.
+            let what = if op.role == Role::Send { "send" } else { what };
             let of = if op.flags & fi::TAGGED != 0 { Operation::Tagged } else { Operation::Message };
             let toward = if op.role == Role::Send { "to" } else { "from" };
             let whose = self.whose(peer, tags, of);

@@ -29,6 +29,21 @@ pub enum ConnectError {
         /// The PID namespace of this process.
         own: u64,
     },
+    /// The system does not let this process look into that of the peer, most likely as they are in different user namespaces.
+    #[error(
+        "{rank} has its shared memory in process {pid}, into which this rank may not look: this rank is in a user \
+         namespace of its own (user:[{own}]), and ranks of a node share memory within one only, unless the peer's was \
+         made within it. Start the whole job in it (`unshare -Ur carrousel run ..`, and not `carrousel run .. unshare \
+         -Ur ..`), or in one rootless container, or let all ranks talk over the network (the option `verbs=always`)"
+    )]
+    OtherUserNamespace {
+        /// The peer.
+        rank: RankId,
+        /// The process at its address.
+        pid: u32,
+        /// The user namespace of this process.
+        own: u64,
+    },
     /// The process at the peer's address does not have the peer's segment.
     #[error(
         "{rank} has the address of process {pid}, in which its shared memory is not found{}: ranks of a node have to be \

@@ -60,6 +60,22 @@ pub(super) fn namespace() -> u64 {
     rustix::fs::stat("/proc/self/ns/pid").map_or(0, |stat| stat.st_ino)
 }
 
+/// The number of the user namespace that all processes are in until one makes another (`PROC_USER_INIT_INO`).
+const FIRST_USER_NAMESPACE: u64 = 0xefff_fffd;
+
+/// The number of the user namespace of this process, if it is why it may not look into the process with this number: it is
+/// not the first one, which may look into all others, and that of the process is another, or is hidden, too.
+pub(super) fn foreign_user_namespace(pid: u32) -> Option<u64> {
+    let of = |process: &str| rustix::fs::stat(format!("/proc/{process}/ns/user"));
+    let own = of("self").ok()?.st_ino;
+    let is_same = match of(&pid.to_string()) {
+        Ok(theirs) => theirs.st_ino == own,
+        Err(Errno::ACCESS | Errno::PERM) => false,
+        Err(_) => true,
+    };
+    (own != FIRST_USER_NAMESPACE && !is_same).then_some(own)
+}
+
 /// The contents of `/proc/PID/stat`, see proc_pid_stat(5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stat {

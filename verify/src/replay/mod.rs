@@ -37,7 +37,7 @@ use self::player::{Player, Stop};
 use self::usage::Usage;
 use crate::network::Network;
 use carrousel_rank::{Options, Tag, TagSelector};
-use carrousel_trace::{Trace, TraceError, TracePart};
+use carrousel_trace::{Trace, TraceEnd, TraceError, TracePart};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -169,7 +169,7 @@ impl Replay {
 
     /// Ranks of which it is not known what they did next.
     fn unknown(&self) -> BTreeSet<u16> {
-        let gone = |player: &&Player| player.needs().is_none() && player.end().is_none();
+        let gone = |player: &&Player| player.needs().is_none() && !player.is_whole();
         let mut unknown: BTreeSet<u16> = self.players.iter().filter(gone).map(|player| player.me).collect();
         loop {
             let follows = |player: &&Player| player.needs().is_some_and(|peer| unknown.contains(&peer));
@@ -214,10 +214,15 @@ impl Replay {
             let why = match (player.needs(), player.line()) {
                 (Some(peer), _) => Why::Needs(peer.into()),
                 (None, None) => Why::Missing,
-                (None, Some(_)) if player.end().is_none() => Why::Cut,
-                (None, Some(_)) => return None,
+                (None, Some(_)) => match player.end() {
+                    None => Why::Cut,
+                    Some(TraceEnd::Limit) => Why::Limit,
+                    Some(TraceEnd::Finalized | TraceEnd::Left) => return None,
+                },
             };
-            Some(Gap { rank: player.me.into(), record: player.replayed(), why })
+            // That it is over is a record, too.
+            let record = player.replayed() - u64::from(why == Why::Limit);
+            Some(Gap { rank: player.me.into(), record, why })
         };
         self.players.iter().filter_map(gap).collect()
     }

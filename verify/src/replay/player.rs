@@ -140,6 +140,11 @@ impl Player {
         self.part.as_ref().and_then(TracePart::end)
     }
 
+    /// Whether its part says all that it did.
+    pub(super) fn is_whole(&self) -> bool {
+        matches!(self.end(), Some(TraceEnd::Finalized | TraceEnd::Left))
+    }
+
     /// Bytes of its part that have been read.
     pub(super) fn read(&self) -> u64 {
         self.part.as_ref().map_or(0, TracePart::read)

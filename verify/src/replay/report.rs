@@ -103,6 +103,8 @@ pub enum Why {
     Missing,
     /// It is cut short.
     Cut,
+    /// It has reached its limit, and its rank went on.
+    Limit,
     /// It goes on with a packet that this rank has sent behind the gap in its own part.
     Needs(u32),
 }

@@ -1,9 +1,7 @@
 //! A trace that is not as it was written is no evidence, and brings nothing down.
 
-use crate::pair::{Place, parts, replay_of, replay_of_bytes, trace};
-use carrousel_trace::part_of;
+use crate::pair::{Place, parts, replay_of, replay_of_bytes, text_of, trace};
 use proptest::prelude::*;
-use std::fs;
 
 /// Ways in which a line of a file goes wrong, by its position.
 type Corruption = (&'static str, fn(&mut Vec<Vec<u8>>, usize));
@@ -28,7 +26,7 @@ const CORRUPTIONS: [Corruption; 5] = [
 fn a_trace_with_a_corrupted_line_is_never_allowed() {
     let place = Place::new();
     trace(&place);
-    let whole = [0, 1].map(|rank| fs::read(part_of(&place.0, rank)).expect("it is there"));
+    let whole = [0, 1].map(|rank| text_of(&place, rank).into_bytes());
     let mut accepted = String::new();
     for (rank, part) in whole.iter().enumerate() {
         let lines: Vec<Vec<u8>> = part.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
@@ -45,7 +43,7 @@ fn a_trace_with_a_corrupted_line_is_never_allowed() {
                     }
                     Err(error) => {
                         let found = at + 1 + usize::from(*what == "is doubled");
-                        let place = format!("rank-{rank}.jsonl:{found}: ");
+                        let place = format!("rank-{rank}.trace:{found}: ");
                         assert!(error.to_string().contains(&place), "line {} {what}: {error}", at + 1);
                     }
                 }

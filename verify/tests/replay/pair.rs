@@ -5,7 +5,7 @@ use carrousel_rank::{
     Options, Packet, Pattern, Rank, RankId, Read, Receive, Send, Source, Speculation, Work, Write, mpi,
 };
 use carrousel_trace::{
-    CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, VERSION, part_of, sealed,
+    CallAnswer, Record, Recorder, Trace, TraceEnd, TraceError, TraceHead, TraceText, VERSION, part_of, sealed,
 };
 use carrousel_verify::replay::{ReplayReport, check};
 use std::collections::{BTreeMap, VecDeque};
@@ -56,7 +56,7 @@ impl Pair {
                 command: vec!["./pair".into()],
                 options,
             };
-            let recorder = Recorder::create(&place.0, &head).expect("it can be made");
+            let recorder = Recorder::create(&place.0, &head, None).expect("it can be made");
             (Rank::new(RankId(rank), &Job { ranks: 2 }, &options), recorder)
         };
         Self { ranks: (0..2).map(rank).collect(), packets: BTreeMap::new(), done: VecDeque::new() }
@@ -196,6 +196,11 @@ pub(crate) fn replayed(place: &Place) -> Result<ReplayReport, TraceError> {
     check(Trace::open(&place.0)?, &|_| ())
 }
 
+/// The text of a rank's part.
+pub(crate) fn text_of(place: &Place, rank: u32) -> String {
+    TraceText::open(&part_of(&place.0, rank)).and_then(TraceText::rest).expect("it is a part")
+}
+
 pub(crate) type Parts = [Vec<String>; 2];
 
 /// Without check values: what the model says of an altered trace is asked as if it had been recorded.
@@ -203,7 +208,7 @@ pub(crate) fn parts() -> Parts {
     let place = Place::new();
     trace(&place);
     let lines = |rank| {
-        let text = fs::read_to_string(part_of(&place.0, rank)).expect("it is there");
+        let text = text_of(&place, rank);
         let bare = |line: &str| Some(format!("{}}}", line.rsplit_once(",\"crc32\":")?.0));
         text.lines().map(|line| bare(line).expect("every line has a check value")).collect()
     };

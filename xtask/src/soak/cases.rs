@@ -29,7 +29,7 @@ const FLOOD_PEAK_KIB_MAX: u64 = 48 << 10;
 /// The most processor time of 40,000 sends, or of 100,000 sends and receives.
 const OUTSTANDING_CPU_MS_MAX: u64 = 8_000;
 
-const CASES: [SoakCase; 9] = [
+const CASES: [SoakCase; 10] = [
     EMPTY,
     SoakCase {
         name: "32 ranks that do nothing",
@@ -101,6 +101,20 @@ const CASES: [SoakCase; 9] = [
             (Some(1..), true) => Vec::new(),
             _ => vec![format!(
                 "ended with {}, expected an error that names the PID namespaces",
+                ended.status()
+            )],
+        },
+    },
+    SoakCase {
+        name: "each rank in a user namespace of its own",
+        ranks: 2,
+        times: 1,
+        before: &["unshare", "-Ur"],
+        arguments: &["--case", "small"],
+        judge: |ended| match (ended.code(), ended.stderr.contains("user namespace")) {
+            (Some(1..), true) => Vec::new(),
+            _ => vec![format!(
+                "ended with {}, expected an error that names the user namespaces",
                 ended.status()
             )],
         },

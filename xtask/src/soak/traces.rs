@@ -54,37 +54,30 @@ fn corrupt(trace: &Path, rng: &mut Rng) -> Result<Option<(PathBuf, String)>, Str
         fs::read_dir(trace).map_err(text)?.map_while(Result::ok).map(|entry| entry.path()).collect();
     parts.sort();
     let Some(part) = rng.choice(parts) else { return Ok(None) };
-    let content = fs::read_to_string(&part).map_err(text)?;
-    let mut lines: Vec<String> = content.lines().map(ToOwned::to_owned).collect();
-    // Not the head, of which a change may be one of the program's name.
-    if lines.len() < 3 {
+    let mut bytes = fs::read(&part).map_err(text)?;
+    if bytes.len() < 2 {
         return Ok(None);
     }
-    let at = rng.usize(1..lines.len());
+    let at = rng.usize(..bytes.len() - 1);
     let change = match rng.u32(..4) {
         0 => {
-            lines.remove(at);
-            format!("line {} is missing", at + 1)
+            bytes.remove(at);
+            format!("byte {at} is missing")
         }
         1 => {
-            let line = lines[at].clone();
-            lines.insert(at, line);
-            format!("line {} is there twice", at + 1)
+            bytes.insert(at, bytes[at]);
+            format!("byte {at} is there twice")
         }
-        2 if at + 1 < lines.len() && lines[at] != lines[at + 1] => {
-            lines.swap(at, at + 1);
-            format!("lines {} and {} have changed places", at + 1, at + 2)
+        2 if bytes[at] != bytes[at + 1] => {
+            bytes.swap(at, at + 1);
+            format!("bytes {at} and {} have changed places", at + 1)
         }
         _ => {
-            let digits: Vec<usize> =
-                lines[at].bytes().enumerate().filter(|(_, b)| b.is_ascii_digit()).map(|(i, _)| i).collect();
-            let Some(digit) = rng.choice(digits) else { return Ok(None) };
-            let mut bytes = std::mem::take(&mut lines[at]).into_bytes();
-            bytes[digit] = if bytes[digit] == b'9' { b'0' } else { bytes[digit] + 1 };
-            lines[at] = String::from_utf8_lossy(&bytes).into_owned();
-            format!("digit {} of line {} has changed", digit + 1, at + 1)
+            let bit = rng.u32(..u8::BITS);
+            bytes[at] ^= 1 << bit;
+            format!("bit {bit} of byte {at} has changed")
         }
     };
-    fs::write(&part, lines.join("\n") + "\n").map_err(text)?;
+    fs::write(&part, bytes).map_err(text)?;
     Ok(Some((part, change)))
 }

@@ -8,7 +8,7 @@ use crate::node::frames::INTRODUCTION;
 use crate::node::helpfulness::Helpfulness;
 use crate::node::peer::{Peer, PeerRing, SecondRing};
 use crate::node::pending_atomics::PendingAtomics;
-use crate::node::process::{Identity, Process};
+use crate::node::process::{self, Identity, Process};
 use crate::sync::Ordering;
 use crate::{Producer, Segment, largest};
 use carrousel_transport::RankId;
@@ -146,6 +146,9 @@ pub(super) fn open_peer(
         _ if process.is_ending() => Err(ConnectError::ProcessEnded(rank)),
         Ok(_) => Err(ConnectError::SegmentNotFound { rank, pid: address.pid, why: None }),
         Err(why) if why.is_shortage() => Err(ConnectError::Segment { rank, why }),
-        Err(why) => Err(ConnectError::SegmentNotFound { rank, pid: address.pid, why: Some(why) }),
+        Err(why) => Err(match process::foreign_user_namespace(address.pid) {
+            Some(own) => ConnectError::OtherUserNamespace { rank, pid: address.pid, own },
+            None => ConnectError::SegmentNotFound { rank, pid: address.pid, why: Some(why) },
+        }),
     }
 }
