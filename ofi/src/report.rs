@@ -42,7 +42,7 @@ fn is_set(value: Option<String>) -> bool {
     matches!(value.as_deref(), Some("1" | "yes" | "true" | "on"))
 }
 
-/// Whose provider it is, and what for, if not for messages.
+/// The host of the provider, and the purpose of it, if that is not messages.
 fn whose(library: Option<HostLibrary>, is_one_sided: bool) -> String {
     let name = match library {
         Some(HostLibrary::Mpich) => "MPICH",

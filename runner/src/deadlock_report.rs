@@ -48,7 +48,7 @@ impl WaitReports {
             return String::new();
         }
         let has_ended = |waiting: &Waiting| scenario.is_some() && has_ended(waiting);
-        // Those that an account has named as ended have not begun again.
+        // Ranks that an account has named as ended have not begun again.
         let last = self.last.values().map(|(waiting, _)| waiting);
         let ended = last.filter(|waiting| has_ended(waiting)).map(|waiting| waiting.rank).collect();
         by_rank.retain(|_, waiting| !has_ended(waiting));
@@ -92,7 +92,7 @@ impl WaitReports {
         if stuck.len() + ended == ranks as usize {
             return wait_together(&all);
         }
-        // Whoever waits for one of several is in no cycle for sure.
+        // A rank that waits for one of several is in no cycle for sure.
         let has_one = |waiting: &Waiting| {
             waiting.requests.iter().any(|request| request.awaited) || waiting.requests.len() == 1
         };

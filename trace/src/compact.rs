@@ -163,7 +163,7 @@ pub(crate) enum CompactError {
     /// The file ends within the line.
     #[error("the file ends within it")]
     Cut,
-    /// A form that there is not.
+    /// A form that nobody has kept.
     #[error("it has the form {form}, and {forms} have been kept")]
     NoForm {
         /// Its number, from 0.

@@ -14,7 +14,7 @@ mod counter;
 mod fake;
 
 use counter::{MESSAGES, WARM_UP, at_most};
-use fake::{Adapter, End, connected, counted};
+use fake::{End, FakeAdapter, connected, counted};
 use gungraun::prelude::*;
 use std::hint::black_box;
 
@@ -66,7 +66,7 @@ fn receives(mut ends: Ends, data: &[u8]) -> Ends {
 
 /// In steady state: all lists are as long as they get.
 fn warm(data: &[u8]) -> Ends {
-    let mut ends = connected([Adapter(0), Adapter(1)]);
+    let mut ends = connected([FakeAdapter(0), FakeAdapter(1)]);
     let [sender, receiver] = &mut ends;
     for _ in 0..WARM_UP {
         sender.send(1, data);

@@ -13,7 +13,7 @@ mod counter;
 mod fake;
 
 use counter::{MESSAGES, WARM_UP, at_most};
-use fake::{Adapter, RankPair, counted};
+use fake::{FakeAdapter, RankPair, counted};
 use gungraun::prelude::*;
 use std::hint::black_box;
 
@@ -35,7 +35,7 @@ fn send(pair: &RankPair, data: &[u8]) {
 /// In steady state: all lists are as long as they get. The data is in memory that can be written to: other memory is never
 /// lent.
 fn warm(lends: bool) -> (RankPair, Vec<u8>) {
-    let (pair, data, mut came) = (RankPair::new(Adapter(0), lends), vec![7; SIZE], [0; SIZE]);
+    let (pair, data, mut came) = (RankPair::new(FakeAdapter(0), lends), vec![7; SIZE], [0; SIZE]);
     for _ in 0..WARM_UP {
         pair.send(&data);
         pair.receive(&mut came);

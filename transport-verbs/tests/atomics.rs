@@ -7,7 +7,7 @@ use carrousel_transport::{
     Arrival, Atomic, AtomicOp, Direction, Handle, Memory, Outbound, RankId, Transport,
 };
 use carrousel_transport_verbs::Settings;
-use fake::{Adapter, End, Reports, connected, drive, head, meet};
+use fake::{End, FakeAdapter, Reports, connected, drive, head, meet};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const PEER: RankId = RankId(1);
@@ -29,7 +29,7 @@ fn fetched(found: &[u64]) -> Vec<Arrival> {
 
 #[test]
 fn every_atomic_brings_what_was_there_and_swaps_come_in_their_order() {
-    let [mut own, _other] = connected([Adapter(0), Adapter(1)]);
+    let [mut own, _other] = connected([FakeAdapter(0), FakeAdapter(1)]);
     let word = AtomicU64::new(40);
     let ops = [
         AtomicOp::FetchAdd(2),
@@ -47,14 +47,14 @@ fn every_atomic_brings_what_was_there_and_swaps_come_in_their_order() {
     assert_eq!(reports.0, fetched(&[40, 42, 42, 7, 9, 10, 0, 5]));
     assert_eq!(word.load(Relaxed), 6);
     // Two attempts for a swap that finds something, one for the one that finds what it guesses.
-    assert_eq!(Adapter(0).atomics(), (8 + 2, 0));
+    assert_eq!(FakeAdapter(0).atomics(), (8 + 2, 0));
 }
 
 #[test]
 fn a_swap_holds_back_later_atomics_and_nothing_else() {
-    let [mut own, mut other] = connected([Adapter(2), Adapter(3)]);
+    let [mut own, mut other] = connected([FakeAdapter(2), FakeAdapter(3)]);
     let word = AtomicU64::new(3);
-    Adapter(2).stall(true);
+    FakeAdapter(2).stall(true);
     post(&mut own, &word, 0, AtomicOp::Swap(8), false);
     let before = other.heard.packets;
     own.send(1, &[1; 8]);
@@ -62,7 +62,7 @@ fn a_swap_holds_back_later_atomics_and_nothing_else() {
     assert_eq!(other.heard.packets, before + 1, "a packet need not wait");
     post(&mut own, &word, 1, AtomicOp::FetchAdd(1), false);
     assert_eq!(word.load(Relaxed), 3, "the first attempt has failed, and the next one is still to come");
-    Adapter(2).stall(false);
+    FakeAdapter(2).stall(false);
     let mut reports = Reports::default();
     reports.hear(&mut own, 2);
     assert_eq!(reports.0, fetched(&[3, 8]));
@@ -71,42 +71,42 @@ fn a_swap_holds_back_later_atomics_and_nothing_else() {
 
 #[test]
 fn a_swap_is_tried_again_until_nothing_comes_between() {
-    let [mut own, _other] = connected([Adapter(4), Adapter(5)]);
+    let [mut own, _other] = connected([FakeAdapter(4), FakeAdapter(5)]);
     let word = AtomicU64::new(1);
     let mut reports = Reports::default();
-    Adapter(4).stall(true);
+    FakeAdapter(4).stall(true);
     post(&mut own, &word, 0, AtomicOp::Swap(100), false);
     for value in 2..6 {
         // Somebody else changes it before the attempt that expects what was there.
         word.store(value, Relaxed);
-        Adapter(4).stall(false);
-        Adapter(4).stall(true);
+        FakeAdapter(4).stall(false);
+        FakeAdapter(4).stall(true);
         while own.verbs.poll(own.now, &mut reports) > 0 {}
         assert_eq!(reports.0, []);
     }
-    Adapter(4).stall(false);
+    FakeAdapter(4).stall(false);
     reports.hear(&mut own, 1);
     assert_eq!((reports.0.clone(), word.load(Relaxed)), (fetched(&[5]), 100));
-    assert_eq!(Adapter(4).atomics(), (6, 0));
+    assert_eq!(FakeAdapter(4).atomics(), (6, 0));
 }
 
 #[test]
 fn a_fence_is_the_adapter_s_but_soft_roce_does_without() {
-    let [mut own, _other] = connected([Adapter(6), Adapter(7)]);
+    let [mut own, _other] = connected([FakeAdapter(6), FakeAdapter(7)]);
     let word = AtomicU64::new(0);
-    Adapter(6).stall(true);
+    FakeAdapter(6).stall(true);
     own.read_nothing(1);
     post(&mut own, &word, 0, AtomicOp::FetchAdd(1), true);
-    assert_eq!(Adapter(6).atomics(), (1, 1), "it is posted, and the adapter holds it back");
-    Adapter(6).stall(false);
+    assert_eq!(FakeAdapter(6).atomics(), (1, 1), "it is posted, and the adapter holds it back");
+    FakeAdapter(6).stall(false);
 
-    let [mut own, _other] = connected([Adapter(8).as_soft_roce(), Adapter(9).as_soft_roce()]);
-    Adapter(8).stall(true);
+    let [mut own, _other] = connected([FakeAdapter(8).as_soft_roce(), FakeAdapter(9).as_soft_roce()]);
+    FakeAdapter(8).stall(true);
     own.read_nothing(1);
     post(&mut own, &word, 0, AtomicOp::FetchAdd(1), true);
-    assert_eq!(Adapter(8).atomics(), (1, 0), "it is posted, and comes behind the read without a fence");
-    assert_eq!(Adapter(8).reads(), (1, 0, 1), "as it starts one at a time");
-    Adapter(8).stall(false);
+    assert_eq!(FakeAdapter(8).atomics(), (1, 0), "it is posted, and comes behind the read without a fence");
+    assert_eq!(FakeAdapter(8).reads(), (1, 0, 1), "as it starts one at a time");
+    FakeAdapter(8).stall(false);
     let mut reports = Reports::default();
     reports.hear(&mut own, 2);
     assert_eq!(reports.0, [Arrival::Read(request(1)), Arrival::Fetched(request(0), 1)]);
@@ -116,8 +116,8 @@ fn a_fence_is_the_adapter_s_but_soft_roce_does_without() {
 fn more_than_there_is_room_for_wait() {
     let mut settings = Settings::default();
     settings.depth = 200;
-    let mut own = End::new(Adapter(10), 0, 2, settings.clone());
-    let mut other = End::new(Adapter(11), 1, 2, settings);
+    let mut own = End::new(FakeAdapter(10), 0, 2, settings.clone());
+    let mut other = End::new(FakeAdapter(11), 1, 2, settings);
     meet(&mut own, &mut other, 0, 1);
     let word = AtomicU64::new(0);
     (0..200).for_each(|index| post(&mut own, &word, index, AtomicOp::FetchAdd(1), false));
@@ -129,15 +129,15 @@ fn more_than_there_is_room_for_wait() {
 
 #[test]
 fn atomics_of_a_lost_peer_complete_once_behind_the_loss() {
-    let [mut own, _other] = connected([Adapter(12), Adapter(13)]);
+    let [mut own, _other] = connected([FakeAdapter(12), FakeAdapter(13)]);
     let word = AtomicU64::new(6);
-    Adapter(12).stall(true);
+    FakeAdapter(12).stall(true);
     post(&mut own, &word, 0, AtomicOp::FetchAdd(1), false);
     post(&mut own, &word, 1, AtomicOp::Swap(1), false);
     // It waits for the swap.
     post(&mut own, &word, 2, AtomicOp::FetchAdd(1), false);
     own.verbs.out().abandon(PEER);
-    Adapter(12).stall(false);
+    FakeAdapter(12).stall(false);
     let mut reports = Reports::default();
     reports.hear(&mut own, 4);
     assert_eq!(reports.0, [vec![Arrival::Lost(PEER)], fetched(&[0, 0, 0])].concat());
@@ -149,7 +149,7 @@ fn atomics_of_a_lost_peer_complete_once_behind_the_loss() {
 
 #[test]
 fn an_adapter_without_atomics_says_so_and_what_is_no_word_is_a_loss() {
-    let [mut own, mut other] = connected([Adapter(14).without_atomics(), Adapter(15)]);
+    let [mut own, mut other] = connected([FakeAdapter(14).without_atomics(), FakeAdapter(15)]);
     let word = AtomicU64::new(0);
     let target = Memory { address: word.as_ptr().expose_provenance() as u64, key: 1 };
     let atomic = Atomic { to: PEER, target, op: AtomicOp::FetchAdd(1), request: request(0), fenced: false };
@@ -173,20 +173,20 @@ fn an_adapter_without_atomics_says_so_and_what_is_no_word_is_a_loss() {
 fn an_atomic_waits_for_packets_that_went_by_the_other_way() {
     let mut settings = Settings::default();
     settings.control_service_level = settings.service_level + 1;
-    let mut own = End::new(Adapter(16), 0, 2, settings.clone());
-    let mut other = End::new(Adapter(17), 1, 2, settings);
+    let mut own = End::new(FakeAdapter(16), 0, 2, settings.clone());
+    let mut other = End::new(FakeAdapter(17), 1, 2, settings);
     meet(&mut own, &mut other, 0, 1);
     drive(&mut [&mut own, &mut other], |ends| {
         ends.iter_mut().all(|end| end.verbs.unacknowledged().is_empty())
     });
     let word = AtomicU64::new(0);
-    Adapter(16).stall(true);
+    FakeAdapter(16).stall(true);
     own.verbs.out().send(PEER, &head(Direction::ToSender, 2), &[]);
     post(&mut own, &word, 0, AtomicOp::FetchAdd(1), false);
     let mut reports = Reports::default();
     while own.verbs.poll(own.now, &mut reports) > 0 {}
     assert_eq!(word.load(Relaxed), 0, "the packet is not acknowledged");
-    Adapter(16).stall(false);
+    FakeAdapter(16).stall(false);
     reports.hear(&mut own, 1);
     assert_eq!((reports.0, word.load(Relaxed)), (fetched(&[0]), 1));
 }

@@ -6,7 +6,7 @@ mod fake;
 
 use carrousel_transport::{Arrival, Direction, Head, Header, Outbound, RankId, Transport};
 use carrousel_transport_verbs::{Settings, Verbs};
-use fake::{Adapter, End, Reports, drive, head, meet};
+use fake::{End, FakeAdapter, Reports, drive, head, meet};
 use std::time::Duration;
 
 /// The service level of data.
@@ -27,7 +27,7 @@ fn settings() -> Settings {
 }
 
 /// Ranks 0 and 1, which have exchanged a message.
-fn pair(adapters: [Adapter; 2], settings: [Settings; 2]) -> [End; 2] {
+fn pair(adapters: [FakeAdapter; 2], settings: [Settings; 2]) -> [End; 2] {
     let ([one, other], [first, second]) = (adapters, settings);
     let mut ends = [End::new(one, 0, 2, first), End::new(other, 1, 2, second)];
     let [one, other] = &mut ends;
@@ -53,21 +53,21 @@ fn come(ends: &mut [End; 2]) -> Vec<Header> {
 
 #[test]
 fn what_has_no_data_overtakes_data_of_the_other_lane_only() {
-    let mut ends = pair([Adapter(0), Adapter(1)], [settings(), settings()]);
-    Adapter(0).hold(Some(DATA));
+    let mut ends = pair([FakeAdapter(0), FakeAdapter(1)], [settings(), settings()]);
+    FakeAdapter(0).hold(Some(DATA));
     [EAGER, ATP, ATS].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
     assert_eq!(come(&mut ends), [ATS.header()], "it need not wait, and the other must not");
-    Adapter(0).hold(None);
+    FakeAdapter(0).hold(None);
     assert_eq!(come(&mut ends), [EAGER.header(), ATP.header()]);
 }
 
 #[test]
 fn data_waits_for_what_has_none_and_was_sent_before() {
-    let mut ends = pair([Adapter(2), Adapter(3)], [settings(), settings()]);
-    Adapter(2).hold(Some(CONTROL));
+    let mut ends = pair([FakeAdapter(2), FakeAdapter(3)], [settings(), settings()]);
+    FakeAdapter(2).hold(Some(CONTROL));
     [ATP, EAGER, ATS, EAGER].into_iter().for_each(|packet| send(&mut ends[0].verbs, packet));
     assert_eq!(come(&mut ends), []);
-    Adapter(2).hold(None);
+    FakeAdapter(2).hold(None);
     let come = come(&mut ends);
     let forward: Vec<Header> = come.iter().copied().filter(|packet| *packet != ATS.header()).collect();
     assert_eq!(forward, [ATP, EAGER, EAGER].map(|head| head.header()));
@@ -76,14 +76,14 @@ fn data_waits_for_what_has_none_and_was_sent_before() {
 
 #[test]
 fn no_more_packets_wait_for_their_turn_than_the_window() {
-    let mut ends = pair([Adapter(4), Adapter(5)], [settings(), settings()]);
-    Adapter(4).hold(Some(DATA));
+    let mut ends = pair([FakeAdapter(4), FakeAdapter(5)], [settings(), settings()]);
+    FakeAdapter(4).hold(Some(DATA));
     send(&mut ends[0].verbs, EAGER);
     let more = 3 * usize::from(settings().window);
     (0..more).for_each(|_| send(&mut ends[0].verbs, ATP));
     assert_eq!(come(&mut ends), []);
     assert!(ends[0].verbs.out().is_waiting(), "for credits of packets that wait");
-    Adapter(4).hold(None);
+    FakeAdapter(4).hold(None);
     let come = come(&mut ends);
     assert_eq!(
         (come.len(), come[0], come[1], come[more]),
@@ -93,7 +93,7 @@ fn no_more_packets_wait_for_their_turn_than_the_window() {
 
 #[test]
 fn there_is_a_second_queue_pair_only_if_both_ends_have_one() {
-    for (adapters, which) in [([Adapter(6), Adapter(7)], 0), ([Adapter(8), Adapter(9)], 1)] {
+    for (adapters, which) in [([FakeAdapter(6), FakeAdapter(7)], 0), ([FakeAdapter(8), FakeAdapter(9)], 1)] {
         let mut both = [Settings::default(), Settings::default()];
         both[which] = settings();
         let mut ends = pair(adapters, both);
@@ -106,7 +106,7 @@ fn there_is_a_second_queue_pair_only_if_both_ends_have_one() {
 }
 
 /// Rank 0 says goodbye, of which one half is late or not, and goes. Whether that is a loss to rank 1.
-fn is_lost(adapters: [Adapter; 2], held: Option<u8>) -> bool {
+fn is_lost(adapters: [FakeAdapter; 2], held: Option<u8>) -> bool {
     let [mut one, mut other] = pair(adapters, [settings(), settings()]);
     adapters[0].hold(held);
     one.verbs.finish();
@@ -126,20 +126,20 @@ fn is_lost(adapters: [Adapter; 2], held: Option<u8>) -> bool {
 
 #[test]
 fn who_has_said_goodbye_by_both_ways_may_go() {
-    assert!(!is_lost([Adapter(10), Adapter(11)], None));
+    assert!(!is_lost([FakeAdapter(10), FakeAdapter(11)], None));
     for held in [DATA, CONTROL] {
-        assert!(is_lost([Adapter(12), Adapter(13)], Some(held)), "more may have come");
-        Adapter(12).hold(None);
+        assert!(is_lost([FakeAdapter(12), FakeAdapter(13)], Some(held)), "more may have come");
+        FakeAdapter(12).hold(None);
     }
 }
 
 #[test]
 fn a_failed_second_queue_pair_is_the_end_of_both() {
-    let [mut one, mut other] = pair([Adapter(14), Adapter(15)], [settings(), settings()]);
+    let [mut one, mut other] = pair([FakeAdapter(14), FakeAdapter(15)], [settings(), settings()]);
     // By each way something that has no completion of its own.
     [EAGER, ATS].into_iter().for_each(|packet| send(&mut one.verbs, packet));
     // The one that was made last.
-    Adapter(14).say(fake::Event::PairFailed);
+    FakeAdapter(14).say(fake::Event::PairFailed);
     drive(&mut [&mut one, &mut other], |ends| !ends[0].heard.lost.is_empty());
     assert_eq!(one.heard.lost, [RANKS[1]]);
     while one.poll() > 0 {}

@@ -5,7 +5,7 @@ mod fake;
 
 use carrousel_transport::{Arrival, Handle, RankId, Transport, ZcopySource};
 use carrousel_transport_verbs::{Loss, Settings};
-use fake::{Adapter, End, Event, MESSAGE, Reports, drive, meet};
+use fake::{End, Event, FakeAdapter, MESSAGE, Reports, drive, meet};
 use std::time::Duration;
 
 const WRITTEN: Arrival = Arrival::Written(Handle { index: 0, generation: 0 });
@@ -16,14 +16,14 @@ fn who_has_heard_goodbye_need_not_be_heard() {
     let mut by_two = Settings::default();
     by_two.control_service_level = by_two.service_level + 1;
     for settings in [Settings::default(), by_two] {
-        let mut one = End::new(Adapter(0), 0, 2, settings.clone());
-        let mut other = End::new(Adapter(1), 1, 2, settings);
+        let mut one = End::new(FakeAdapter(0), 0, 2, settings.clone());
+        let mut other = End::new(FakeAdapter(1), 1, 2, settings);
         meet(&mut one, &mut other, 0, 1);
         drive(&mut [&mut one, &mut other], |ends| {
             ends.iter_mut().all(|end| end.verbs.unacknowledged().is_empty())
         });
         // As by a peer that has no receive buffer left, and posts none.
-        Adapter(0).stall(true);
+        FakeAdapter(0).stall(true);
         one.verbs.finish();
         for _ in 0..10 {
             one.poll();
@@ -34,14 +34,14 @@ fn who_has_heard_goodbye_need_not_be_heard() {
             ends.iter_mut().all(|end| end.verbs.unacknowledged().is_empty())
         });
         assert_eq!(one.heard.lost, []);
-        Adapter(0).stall(false);
+        FakeAdapter(0).stall(false);
     }
 }
 
 #[test]
 fn who_leaves_receives_nothing_and_takes_packets() {
-    let mut one = End::new(Adapter(0), 0, 2, Settings::default());
-    let mut other = End::new(Adapter(1), 1, 2, Settings::default());
+    let mut one = End::new(FakeAdapter(0), 0, 2, Settings::default());
+    let mut other = End::new(FakeAdapter(1), 1, 2, Settings::default());
     assert!(one.verbs.out().receives(RankId(1)), "it may be connected to");
     meet(&mut one, &mut other, 0, 1);
     drive(&mut [&mut one, &mut other], |ends| {
@@ -65,11 +65,11 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
     let mut settings = Settings::default();
     settings.depth = 4;
     for is_abandoned in [false, true] {
-        let mut own = End::new(Adapter(2), 0, 3, settings.clone());
-        let mut other = End::new(Adapter(3), 1, 3, settings.clone());
+        let mut own = End::new(FakeAdapter(2), 0, 3, settings.clone());
+        let mut other = End::new(FakeAdapter(3), 1, 3, settings.clone());
         meet(&mut own, &mut other, 0, 1);
         drive(&mut [&mut own], |ends| ends[0].verbs.unacknowledged().is_empty());
-        Adapter(2).stall(true);
+        FakeAdapter(2).stall(true);
         let (data, name) = ([7; 16], 5);
         assert!(own.verbs.out().send_zcopy(RankId(1), &MESSAGE, &data, ZcopySource { key: 1, name }));
         // Not all of them are posted.
@@ -82,7 +82,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         let mut reports = Reports::default();
         own.verbs.poll(own.now, &mut reports);
         assert_eq!((reports.0.len(), own.verbs.out().zcopy_done()), (0, None));
-        Adapter(2).say(Event::Fatal);
+        FakeAdapter(2).say(Event::Fatal);
         reports.hear(&mut own, 7);
         assert_eq!(reports.0, [&[Arrival::Lost(RankId(1))][..], &[WRITTEN; 3], &[READ; 3]].concat());
         assert_eq!(own.verbs.out().zcopy_done(), Some(name));
@@ -94,7 +94,7 @@ fn what_was_posted_and_what_waits_is_over_once_when_the_device_has_failed() {
         assert_eq!(reports.0[7..], [Arrival::Lost(RankId(2)), WRITTEN]);
         assert!(matches!(own.verbs.out().loss_of(RankId(2)), Some(Loss::Device(_))));
         // What comes all the same comes too late.
-        Adapter(2).stall(false);
+        FakeAdapter(2).stall(false);
         while own.verbs.poll(own.now, &mut reports) > 0 {}
         assert_eq!((reports.0.len(), own.verbs.out().zcopy_done()), (9, None));
     }
@@ -105,8 +105,8 @@ fn what_has_no_completion_at_the_end_of_a_full_queue_is_over_with_the_connection
     let mut settings = Settings::default();
     // Every second one has a completion, so the last one has none.
     settings.depth = 5;
-    let mut own = End::new(Adapter(4), 0, 2, settings.clone());
-    let mut other = End::new(Adapter(5), 1, 2, settings);
+    let mut own = End::new(FakeAdapter(4), 0, 2, settings.clone());
+    let mut other = End::new(FakeAdapter(5), 1, 2, settings);
     meet(&mut own, &mut other, 0, 1);
     drive(&mut [&mut own], |ends| ends[0].verbs.unacknowledged().is_empty());
     (0..6).for_each(|_| own.send(1, &[1; 8]));
@@ -120,8 +120,8 @@ fn what_has_no_completion_at_the_end_of_a_full_queue_is_over_with_the_connection
 fn who_was_given_up_before_there_was_a_connection_notices() {
     // Only the peer asks for a connection, or both do.
     for has_asked in [false, true] {
-        let mut own = End::new(Adapter(6), 0, 2, Settings::default());
-        let mut other = End::new(Adapter(7), 1, 2, Settings::default());
+        let mut own = End::new(FakeAdapter(6), 0, 2, Settings::default());
+        let mut other = End::new(FakeAdapter(7), 1, 2, Settings::default());
         if has_asked {
             own.verbs.out().connect(RankId(1), &other.verbs.address());
         }
@@ -138,10 +138,10 @@ fn who_was_given_up_before_there_was_a_connection_notices() {
 
 #[test]
 fn who_is_of_a_larger_job_is_not_connected_to() {
-    let own = End::new(Adapter(8), 0, 2, Settings::default());
+    let own = End::new(FakeAdapter(8), 0, 2, Settings::default());
     let mut settings = Settings::default();
     settings.patience = Duration::from_millis(200);
-    let mut other = End::new(Adapter(9), 2, 3, settings);
+    let mut other = End::new(FakeAdapter(9), 2, 3, settings);
     other.verbs.out().connect(RankId(0), &own.verbs.address());
     other.send(0, &[1; 8]);
     drive(&mut [&mut other], |ends| !ends[0].heard.lost.is_empty());
@@ -151,8 +151,8 @@ fn who_is_of_a_larger_job_is_not_connected_to() {
 #[test]
 fn a_connection_that_cannot_be_made_is_a_loss_also_to_who_was_asked_for_it() {
     // Of the queue pairs that it is asked for it can make none.
-    let mut own = End::new(Adapter(10).without_connections(), 0, 2, Settings::default());
-    let mut other = End::new(Adapter(11), 1, 2, Settings::default());
+    let mut own = End::new(FakeAdapter(10).without_connections(), 0, 2, Settings::default());
+    let mut other = End::new(FakeAdapter(11), 1, 2, Settings::default());
     other.verbs.out().connect(RankId(0), &own.verbs.address());
     drive(&mut [&mut own, &mut other], |ends| !ends[0].heard.lost.is_empty());
     assert!(matches!(own.verbs.out().loss_of(RankId(1)), Some(Loss::System(_))));

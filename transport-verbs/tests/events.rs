@@ -5,7 +5,7 @@ mod fake;
 
 use carrousel_transport::{Arrival, Handle, RankId, Transport};
 use carrousel_transport_verbs::{Choice, Device, Loss, Settings, Verbs};
-use fake::{Adapter, End, Event, Reports, connected, drive, meet};
+use fake::{End, Event, FakeAdapter, Reports, connected, drive, meet};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn loss_of(end: &mut End, rank: u32) -> Option<Loss> {
 }
 
 /// Rank 0, whose adapter is the first one, and two that it is connected to.
-fn three(adapters: [Adapter; 2]) -> [End; 3] {
+fn three(adapters: [FakeAdapter; 2]) -> [End; 3] {
     let [own, theirs] = adapters;
     let mut ends = [(own, 0), (theirs, 1), (theirs, 2)]
         .map(|(adapter, me)| End::new(adapter, me, 3, Settings::default()));
@@ -27,8 +27,8 @@ fn three(adapters: [Adapter; 2]) -> [End; 3] {
 
 #[test]
 fn who_is_missed_while_the_own_port_is_down_is_lost_for_that() {
-    let [mut one, mut other] = connected([Adapter(0), Adapter(1)]);
-    Adapter(0).say(Event::PortDown);
+    let [mut one, mut other] = connected([FakeAdapter(0), FakeAdapter(1)]);
+    FakeAdapter(0).say(Event::PortDown);
     // Neither does more than wait.
     drive(&mut [&mut one, &mut other], |ends| {
         ends.iter_mut().for_each(|end| end.tick());
@@ -41,13 +41,13 @@ fn who_is_missed_while_the_own_port_is_down_is_lost_for_that() {
 
 #[test]
 fn a_port_that_is_up_again_is_no_reason() {
-    let [mut one, mut other] = connected([Adapter(2), Adapter(3)]);
-    Adapter(2).say(Event::PortDown);
-    Adapter(2).say(Event::PortUp);
+    let [mut one, mut other] = connected([FakeAdapter(2), FakeAdapter(3)]);
+    FakeAdapter(2).say(Event::PortDown);
+    FakeAdapter(2).say(Event::PortUp);
     let before = other.heard.packets;
     one.send(1, &[1; 8]);
     drive(&mut [&mut one, &mut other], |ends| ends[1].heard.packets > before);
-    Adapter(3).cut();
+    FakeAdapter(3).cut();
     one.send(1, &[1; 8]);
     drive(&mut [&mut one], |ends| !ends[0].heard.lost.is_empty());
     assert_eq!(loss_of(&mut one, 1), Some(Loss::Silent));
@@ -60,8 +60,8 @@ fn a_device_that_has_failed_loses_everybody() {
         (Event::CompletionsFailed, "fake4: a completion queue has overrun"),
         (Event::ReceivesFailed, "fake4: the shared receive queue has failed"),
     ] {
-        let [mut own, mut one, _other] = three([Adapter(4), Adapter(5)]);
-        Adapter(4).say(event);
+        let [mut own, mut one, _other] = three([FakeAdapter(4), FakeAdapter(5)]);
+        FakeAdapter(4).say(event);
         drive(&mut [&mut own], |ends| ends[0].heard.lost.len() == 2);
         for rank in [1, 2] {
             assert_eq!(loss_of(&mut own, rank), Some(Loss::Device(why.to_owned())), "{event:?}");
@@ -74,8 +74,8 @@ fn a_device_that_has_failed_loses_everybody() {
 
 #[test]
 fn a_queue_pair_that_has_failed_loses_its_peer() {
-    let [mut own, mut one, _other] = three([Adapter(6), Adapter(7)]);
-    Adapter(6).say(Event::PairFailed);
+    let [mut own, mut one, _other] = three([FakeAdapter(6), FakeAdapter(7)]);
+    FakeAdapter(6).say(Event::PairFailed);
     drive(&mut [&mut own], |ends| !ends[0].heard.lost.is_empty());
     assert_eq!(own.heard.lost, [RankId(2)]);
     assert_eq!(loss_of(&mut own, 2), Some(Loss::Failed("its queue pair has failed")));
@@ -87,14 +87,14 @@ fn a_queue_pair_that_has_failed_loses_its_peer() {
 
 #[test]
 fn of_those_that_share_a_device_nobody_waits_for_what_another_has_heard() {
-    let choice = Choice { device: Some(Adapter(8).name()), ..Choice::default() };
+    let choice = Choice { device: Some(FakeAdapter(8).name()), ..Choice::default() };
     let device = Device::open(&choice).expect("it is there");
     for _ in 0..50 {
         let ranks = [0, 1].map(|me| {
             Verbs::over(&device, RankId(me), 2, &Settings::default()).expect("the device takes both")
         });
         // All of their threads wake, and there is one for each event.
-        (0..20).for_each(|_| Adapter(8).say(Event::PortUp));
+        (0..20).for_each(|_| FakeAdapter(8).say(Event::PortUp));
         let (ended, has_ended) = channel();
         thread::spawn(move || {
             drop(ranks);
@@ -110,8 +110,9 @@ const LOST: [Arrival; 2] = [Arrival::Lost(RankId(1)), Arrival::Lost(RankId(2))];
 
 #[test]
 fn a_loss_is_told_when_the_adapter_has_let_go_of_what_was_to_be_read_and_written() {
-    let ([mut own, _one, _other], mut reports) = (three([Adapter(9), Adapter(10)]), Reports::default());
-    Adapter(9).stall(true);
+    let ([mut own, _one, _other], mut reports) =
+        (three([FakeAdapter(9), FakeAdapter(10)]), Reports::default());
+    FakeAdapter(9).stall(true);
     own.write_nothing(1);
     own.read_nothing(1);
     own.verbs.out().abandon(RankId(1));
@@ -124,7 +125,7 @@ fn a_loss_is_told_when_the_adapter_has_let_go_of_what_was_to_be_read_and_written
     }
     assert_eq!(loss_of(&mut own, 1), Some(Loss::Abandoned));
     assert_eq!(reports.0, [LOST[1]]);
-    Adapter(9).stall(false);
+    FakeAdapter(9).stall(false);
     reports.hear(&mut own, 5);
     assert_eq!(reports.0[1..], [LOST[0], WRITTEN, READ, READ]);
     assert!(own.verbs.unacknowledged().is_empty());
@@ -133,33 +134,35 @@ fn a_loss_is_told_when_the_adapter_has_let_go_of_what_was_to_be_read_and_written
 #[test]
 fn of_an_adapter_that_has_failed_nobody_waits_to_hear_more() {
     for is_waited_for in [false, true] {
-        let ([mut own, _one, _other], mut reports) = (three([Adapter(11), Adapter(12)]), Reports::default());
-        Adapter(11).stall(true);
+        let ([mut own, _one, _other], mut reports) =
+            (three([FakeAdapter(11), FakeAdapter(12)]), Reports::default());
+        FakeAdapter(11).stall(true);
         own.read_nothing(1);
         if is_waited_for {
             own.verbs.out().abandon(RankId(1));
         }
         own.verbs.poll(own.now, &mut reports);
         assert_eq!(reports.0, []);
-        Adapter(11).say(Event::Fatal);
+        FakeAdapter(11).say(Event::Fatal);
         reports.hear(&mut own, 3);
         assert_eq!(reports.0, [LOST[0], LOST[1], READ], "waited for: {is_waited_for}");
-        Adapter(11).stall(false);
+        FakeAdapter(11).stall(false);
     }
 }
 
 #[test]
 fn a_queue_pair_that_refuses_what_its_peer_asks_for_still_says_what_becomes_of_its_own() {
-    let ([mut own, _one, _other], mut reports) = (three([Adapter(13), Adapter(14)]), Reports::default());
-    Adapter(13).stall(true);
+    let ([mut own, _one, _other], mut reports) =
+        (three([FakeAdapter(13), FakeAdapter(14)]), Reports::default());
+    FakeAdapter(13).stall(true);
     own.read_nothing(2);
-    Adapter(13).say(Event::PairRefuses);
+    FakeAdapter(13).say(Event::PairRefuses);
     for _ in 0..100 {
         own.verbs.poll(own.now, &mut reports);
     }
     assert_eq!(reports.0, [], "it may be reading still");
     assert!(matches!(loss_of(&mut own, 2), Some(Loss::Nonsense(_))));
-    Adapter(13).stall(false);
+    FakeAdapter(13).stall(false);
     reports.hear(&mut own, 2);
     assert_eq!(reports.0, [LOST[1], READ]);
 }

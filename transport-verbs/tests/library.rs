@@ -6,7 +6,7 @@ mod fake;
 use allocation_counter::measure;
 use carrousel::Error;
 use carrousel_transport_verbs::Settings;
-use fake::{Adapter, RankPair, apart};
+use fake::{FakeAdapter, RankPair, apart};
 use std::time::Duration;
 
 const WARM_UP: u64 = 600;
@@ -14,7 +14,7 @@ const MESSAGES: u64 = 5_000;
 
 #[test]
 fn a_message_that_is_lent_costs_no_more_doorbells_and_allocations() {
-    for (adapter, lends) in [(Adapter(0), false), (Adapter(1), true)] {
+    for (adapter, lends) in [(FakeAdapter(0), false), (FakeAdapter(1), true)] {
         let pair = RankPair::new(adapter, lends);
         let (mut data, mut came) = (vec![0; 4 << 10], vec![0; 4 << 10]);
         let before = adapter.registered().on_demand;
@@ -42,9 +42,9 @@ fn a_message_that_is_lent_costs_no_more_doorbells_and_allocations() {
 fn who_waits_for_a_peer_that_cannot_be_reached_hears_of_it() {
     let mut settings = Settings::default();
     settings.patience = Duration::from_millis(50);
-    settings.choice.device = Some(Adapter(2).name());
+    settings.choice.device = Some(FakeAdapter(2).name());
     let ranks = apart(&settings);
-    Adapter(2).cut();
+    FakeAdapter(2).cut();
     for rank in ranks {
         let peer = 1 - rank.rank();
         let (data, mut place) = (vec![1; 4 << 10], vec![0; 4 << 10]);

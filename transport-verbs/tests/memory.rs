@@ -8,7 +8,7 @@
 mod fake;
 
 use carrousel_transport_verbs::Settings;
-use fake::{Adapter, End, drive, meet};
+use fake::{End, FakeAdapter, drive, meet};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
 
@@ -31,7 +31,7 @@ fn allocated() -> u64 {
 /// What a rank of a job of `ranks` takes that is connected to nobody.
 fn alone(ranks: u32) -> u64 {
     let before = allocated();
-    let end = End::new(Adapter(0), 0, ranks, Settings::default());
+    let end = End::new(FakeAdapter(0), 0, ranks, Settings::default());
     let bytes = allocated() - before;
     drop(end);
     bytes
@@ -66,11 +66,11 @@ fn a_peer_costs_a_rank_little_memory_however_many_there_are() {
     let _ = alone(1);
     // Each rank has a place for each, connected or not.
     let place = (alone(ranks) - alone(1)).div_ceil(last.into());
-    let mut rank = End::new(Adapter(0), 0, ranks, Settings::default());
+    let mut rank = End::new(FakeAdapter(0), 0, ranks, Settings::default());
     println!("peers  connected  any  all, bytes a peer");
     let (before, mut all) = (allocated(), Vec::new());
     for peer in 1..=last {
-        let mut other = End::new(Adapter(1), peer, ranks, Settings::default());
+        let mut other = End::new(FakeAdapter(1), peer, ranks, Settings::default());
         exchange(&mut rank, peer, &mut other);
         drop(other);
         if PEERS.contains(&peer) {

@@ -10,17 +10,17 @@ use carrousel_engine::{
 use carrousel_rank::{Communicator, Handle, Options, RankId, Source, Status, Tag, TagSelector};
 use carrousel_transport_shm as shm;
 use carrousel_transport_verbs::{Device, Settings, Verbs};
-use fake::Adapter;
+use fake::FakeAdapter;
 use std::time::{Duration, Instant};
 
 const WORLD: CallContext = CallContext { communicator: Communicator::WORLD, site: None };
 const TAG: Tag = Tag(7);
-const SERVER: Adapter = Adapter(0);
-const CLIENT: Adapter = Adapter(1);
+const SERVER: FakeAdapter = FakeAdapter(0);
+const CLIENT: FakeAdapter = FakeAdapter(1);
 /// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-fn open_by(adapter: Adapter, job: &str, apart: bool) -> Endpoint {
+fn open_by(adapter: FakeAdapter, job: &str, apart: bool) -> Endpoint {
     let mut settings = Settings::default();
     settings.choice.device = Some(adapter.name());
     settings.patience = Duration::from_millis(500);
@@ -35,7 +35,7 @@ fn open_by(adapter: Adapter, job: &str, apart: bool) -> Endpoint {
 }
 
 /// An endpoint that takes all others for those of other nodes.
-fn open(adapter: Adapter, job: &str) -> Endpoint {
+fn open(adapter: FakeAdapter, job: &str) -> Endpoint {
     open_by(adapter, job, true)
 }
 
@@ -149,7 +149,7 @@ fn a_name_that_is_too_long_is_told() {
 #[test]
 fn a_peer_of_the_node_is_reached_by_shared_memory() {
     // Its own adapter: others use theirs at the same time.
-    let adapter = Adapter(2);
+    let adapter = FakeAdapter(2);
     let (mut server, mut client) = (open_by(adapter, "job", false), open_by(adapter, "job", false));
     let server_there = named(&client, &server);
     let mut got = [0; 5];

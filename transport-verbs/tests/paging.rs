@@ -5,7 +5,7 @@ mod fake;
 
 use carrousel_registration::{Path, Policy, Thresholds};
 use carrousel_transport_verbs::{Access, Choice, Device, Registrations};
-use fake::{Adapter, Newer, Registered};
+use fake::{FakeAdapter, Newer, Registered};
 use rdma_sys::ibv_odp_transport_cap_bits as can;
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::sync::Arc;
@@ -41,14 +41,14 @@ impl Drop for Pages {
     }
 }
 
-fn open(adapter: Adapter) -> Arc<Device> {
+fn open(adapter: FakeAdapter) -> Arc<Device> {
     let choice = Choice { device: Some(adapter.name()), ..Choice::default() };
     Device::open(&choice).expect("there is such an adapter")
 }
 
 /// How often memory is registered that is used twice.
 fn used_twice(
-    adapter: Adapter,
+    adapter: FakeAdapter,
     registrations: &mut Registrations,
     pages: &Pages,
     access: Access,
@@ -66,7 +66,7 @@ fn used_twice(
 
 #[test]
 fn memory_is_kept_registered_over_an_adapter_that_pages_on_demand() {
-    let adapter = Adapter(0).with(Newer::Paging(SEND | WRITE | READ));
+    let adapter = FakeAdapter(0).with(Newer::Paging(SEND | WRITE | READ));
     let device = open(adapter);
     assert!(device.is_on_demand());
     let mut registrations = Registrations::new(&device, true, None);
@@ -78,7 +78,7 @@ fn memory_is_kept_registered_over_an_adapter_that_pages_on_demand() {
 
 #[test]
 fn what_is_not_kept_is_pinned_even_where_pages_could_be_faulted_in() {
-    let adapter = Adapter(1).with(Newer::Paging(SEND | WRITE | READ));
+    let adapter = FakeAdapter(1).with(Newer::Paging(SEND | WRITE | READ));
     let mut registrations = Registrations::new(&open(adapter), false, None);
     let pages = Pages::new(ProtFlags::READ | ProtFlags::WRITE);
     let used = used_twice(adapter, &mut registrations, &pages, Access::Read);
@@ -87,7 +87,7 @@ fn what_is_not_kept_is_pinned_even_where_pages_could_be_faulted_in() {
 
 #[test]
 fn memory_that_cannot_be_written_to_is_pinned_for_each_use() {
-    let adapter = Adapter(3).with(Newer::Paging(SEND | WRITE | READ));
+    let adapter = FakeAdapter(3).with(Newer::Paging(SEND | WRITE | READ));
     let mut registrations = Registrations::new(&open(adapter), true, None);
     let pages = Pages::new(ProtFlags::READ);
     let used = used_twice(adapter, &mut registrations, &pages, Access::Read);
@@ -96,7 +96,7 @@ fn memory_that_cannot_be_written_to_is_pinned_for_each_use() {
 
 #[test]
 fn memory_that_has_become_read_only_is_pinned_for_each_use_until_it_can_be_written_to_again() {
-    let adapter = Adapter(4).with(Newer::Paging(SEND | WRITE | READ));
+    let adapter = FakeAdapter(4).with(Newer::Paging(SEND | WRITE | READ));
     let policy = Policy { thresholds: Thresholds::uniform(1), ..Policy::default() };
     let mut registrations = Registrations::new(&open(adapter), true, Some(policy));
     let pages = Pages::new(ProtFlags::READ | ProtFlags::WRITE);
@@ -129,7 +129,7 @@ fn an_adapter_that_cannot_page_all_that_is_needed_is_not_asked_to() {
         Newer::Paging(SEND | WRITE | ATOMIC),
     ];
     for newer in lacking {
-        let adapter = Adapter(2).with(newer);
+        let adapter = FakeAdapter(2).with(newer);
         let device = open(adapter);
         assert!(!device.is_on_demand(), "{newer:?}");
         let mut registrations = Registrations::new(&device, true, None);

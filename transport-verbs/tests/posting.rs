@@ -9,7 +9,7 @@ use carrousel_transport::{
     Arrival, BODY_MAX, Context, Direction, HEAD_MAX, Head, Header, Memory, Protocol, Transport,
 };
 use carrousel_transport_verbs::Settings;
-use fake::{Adapter, End, Reports, connected, head};
+use fake::{End, FakeAdapter, Reports, connected, head};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use std::collections::BTreeMap;
 use std::env;
@@ -33,11 +33,11 @@ fn message(ends: &mut [End; 2], data: &[u8]) {
 fn a_message_of_steady_state_is_one_doorbell_and_no_allocation() {
     // Inline, and copied into a slot.
     for (adapter, size) in [(0, 8), (2, 4 << 10)] {
-        let adapters = [Adapter(adapter), Adapter(adapter + 1)];
+        let adapters = [FakeAdapter(adapter), FakeAdapter(adapter + 1)];
         let mut ends = connected(adapters);
         let data = vec![1; size];
         (0..WARM_UP).for_each(|_| message(&mut ends, &data));
-        let (doorbells, bytes) = (adapters.map(Adapter::doorbells), ends[1].heard.bytes);
+        let (doorbells, bytes) = (adapters.map(FakeAdapter::doorbells), ends[1].heard.bytes);
         let counted = measure(|| (0..MESSAGES).for_each(|_| message(&mut ends, &data)));
         assert_eq!(ends[1].heard.bytes - bytes, MESSAGES * size as u64);
         assert_eq!(counted.count_total, 0, "allocations for messages of {size} bytes");
@@ -51,7 +51,7 @@ fn a_message_of_steady_state_is_one_doorbell_and_no_allocation() {
 fn a_message_is_inline_as_far_as_the_adapter_takes_it() {
     let largest = Settings::default().inline;
     for inline in [largest - 1, largest / 2, 80, 8, 0] {
-        let mut ends = connected([Adapter(8), Adapter(9)].map(|adapter| adapter.with_inline(inline)));
+        let mut ends = connected([FakeAdapter(8), FakeAdapter(9)].map(|adapter| adapter.with_inline(inline)));
         for len in [8, 64, 200] {
             message(&mut ends, &vec![1; len]);
         }
@@ -71,7 +71,7 @@ fn a_notice_is_posted_with_its_transfer_however_few_bytes_are_inline() {
     let sizes = notices.map(|notice| notice.as_bytes().len());
     assert_eq!(sizes[1], HEAD_MAX);
     for inline in sizes.into_iter().flat_map(|size| [size - 1, size]).chain([0]) {
-        let adapters = [Adapter(10), Adapter(11)].map(|adapter| adapter.with_inline(inline as u32));
+        let adapters = [FakeAdapter(10), FakeAdapter(11)].map(|adapter| adapter.with_inline(inline as u32));
         let mut ends = connected(adapters);
         let before = adapters[0].doorbells();
         for _ in 0..ROUNDS {
@@ -99,8 +99,8 @@ fn a_notice_is_posted_with_its_transfer_however_few_bytes_are_inline() {
 /// A rank that computes posts nothing: what is not posted with the call that starts it moves no byte meanwhile.
 #[test]
 fn reads_and_their_notices_are_posted_at_once_also_to_soft_roce_which_has_no_fences() {
-    let hard = [Adapter(14), Adapter(15)];
-    let soft = [Adapter(16), Adapter(17)].map(Adapter::as_soft_roce);
+    let hard = [FakeAdapter(14), FakeAdapter(15)];
+    let soft = [FakeAdapter(16), FakeAdapter(17)].map(FakeAdapter::as_soft_roce);
     // Over Soft-RoCE a word of the peer is read, instead of a fence.
     for (adapters, posted) in [(hard, (2, 2, 16)), (soft, (4, 0, 1))] {
         let [mut own, mut other] = connected(adapters);
@@ -121,7 +121,7 @@ fn reads_and_their_notices_are_posted_at_once_also_to_soft_roce_which_has_no_fen
 
 #[test]
 fn peers_are_asked_whether_they_live_by_the_time_that_is_polled_with() {
-    let adapters = [Adapter(12), Adapter(13)];
+    let adapters = [FakeAdapter(12), FakeAdapter(13)];
     let [mut one, _other] = connected(adapters);
     while one.poll() > 0 || !one.verbs.unacknowledged().is_empty() {}
     let (doorbells, next) = (adapters[0].doorbells(), one.verbs.next_poll().expect("it was polled"));
@@ -142,15 +142,15 @@ fn peers_are_asked_whether_they_live_by_the_time_that_is_polled_with() {
 
 #[test]
 fn peers_touch_no_memory_of_the_transport() {
-    let adapters = [Adapter(6), Adapter(7)];
+    let adapters = [FakeAdapter(6), FakeAdapter(7)];
     let mut ends = connected(adapters);
     message(&mut ends, &[1; 4 << 10]);
-    assert_eq!(adapters.map(Adapter::opened), [0, 0]);
+    assert_eq!(adapters.map(FakeAdapter::opened), [0, 0]);
 }
 
 #[test]
 fn allocations_are_counted() {
-    let counted = measure(|| drop(connected([Adapter(4), Adapter(5)])));
+    let counted = measure(|| drop(connected([FakeAdapter(4), FakeAdapter(5)])));
     assert!(counted.count_total > 0);
 }
 
@@ -190,7 +190,7 @@ fn a_message_of_steady_state_is_no_system_call() {
 #[test]
 #[ignore = "ends its process"]
 fn messages_without_system_calls() {
-    let mut ends = connected([Adapter(0), Adapter(1)]);
+    let mut ends = connected([FakeAdapter(0), FakeAdapter(1)]);
     let data = [1; 4 << 10];
     let mut messages = |count| {
         for _ in 0..count {

@@ -3,7 +3,7 @@
 
 mod fake;
 
-use fake::{Adapter, End, connected};
+use fake::{End, FakeAdapter, connected};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ fn sleep(end: &mut End, timeout: Duration) -> (usize, Duration) {
 
 #[test]
 fn what_came_before_is_not_slept_over() {
-    let [mut one, mut other] = connected([Adapter(0), Adapter(1)]);
+    let [mut one, mut other] = connected([FakeAdapter(0), FakeAdapter(1)]);
     other.send(0, &[1; 8]);
     let before = one.heard.packets;
     let (taken, slept) = sleep(&mut one, PATIENCE);
@@ -28,7 +28,7 @@ fn what_came_before_is_not_slept_over() {
 
 #[test]
 fn what_comes_wakes_who_sleeps() {
-    let [mut one, mut other] = connected([Adapter(2), Adapter(3)]);
+    let [mut one, mut other] = connected([FakeAdapter(2), FakeAdapter(3)]);
     let sender = thread::spawn(move || {
         thread::sleep(SHORT);
         other.send(0, &[1; 8]);
@@ -47,7 +47,7 @@ fn what_comes_wakes_who_sleeps() {
 
 #[test]
 fn notices_of_what_was_taken_do_not_pile_up() {
-    let [mut one, mut other] = connected([Adapter(4), Adapter(5)]);
+    let [mut one, mut other] = connected([FakeAdapter(4), FakeAdapter(5)]);
     // Every one of them is there, and announced, before it is slept for.
     for _ in 0..10 {
         other.send(0, &[1; 8]);

@@ -1,4 +1,4 @@
-//! Who may use the provider, and what keeps it from that.
+//! Hosts of the provider, and what keeps them from using it.
 
 use super::ask::Libfabric;
 use serde::Serialize;
@@ -7,9 +7,9 @@ use std::path::PathBuf;
 /// The name of the provider.
 pub(super) const NAME: &str = "carrousel";
 
-/// Who may use the provider: an MPI library, or any program that is linked with the system's libfabric.
+/// A host of the provider: an MPI library, or any program that is linked with the system's libfabric.
 #[derive(Debug, Serialize)]
-pub(super) struct Host {
+pub(super) struct ProviderHost {
     /// `null`: no MPI, but the system's libfabric.
     pub(super) launcher: Option<PathBuf>,
     /// `Open MPI`, `MPICH`, or `libfabric`.

@@ -1,6 +1,6 @@
 //! The report for a person.
 
-use super::host::Host;
+use super::host::ProviderHost;
 use super::report::Report;
 use crate::failure::{Failure, shown};
 use crate::out::Out;
@@ -58,7 +58,7 @@ pub(super) fn print(report: &Report, out: &mut Out) -> Result<(), Failure> {
     }
 }
 
-fn one(host: &Host, style: Style, out: &mut Out) -> Result<(), Failure> {
+fn one(host: &ProviderHost, style: Style, out: &mut Out) -> Result<(), Failure> {
     let mut head =
         host.launcher.as_ref().map_or_else(String::new, |launcher| format!("{}: ", shown(launcher)));
     head += &host.name;

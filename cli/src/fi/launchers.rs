@@ -2,7 +2,7 @@
 
 use super::ask::{self, Libfabric};
 use super::files::ProviderFile;
-use super::host::{Host, NAME, Problem};
+use super::host::{NAME, Problem, ProviderHost};
 use super::variables::{all as variables, provider_problem};
 use super::{mpich, open_mpi, process};
 use crate::failure::{Failure, shown};
@@ -72,7 +72,7 @@ impl Family {
 }
 
 /// All hosts. The first is the one that the answer is about.
-pub(super) fn all(wanted: Option<&Path>, files: &[ProviderFile]) -> Result<Vec<Host>, Failure> {
+pub(super) fn all(wanted: Option<&Path>, files: &[ProviderFile]) -> Result<Vec<ProviderHost>, Failure> {
     let launchers = match wanted {
         Some(wanted) => {
             let there =
@@ -87,7 +87,7 @@ pub(super) fn all(wanted: Option<&Path>, files: &[ProviderFile]) -> Result<Vec<H
         let file = fs::canonicalize(&launcher).unwrap_or_else(|_| launcher.clone());
         let host = if known.insert(file) { of(launcher, files) } else { continue };
         // Wheels have copies where others have links.
-        let is_copy = |other: &Host| {
+        let is_copy = |other: &ProviderHost| {
             (&other.name, &other.version) == (&host.name, &host.version)
                 && other.launcher.as_ref().and_then(|file| file.parent())
                     == host.launcher.as_ref().and_then(|file| file.parent())
@@ -112,10 +112,10 @@ fn in_path(name: &str) -> Option<PathBuf> {
 }
 
 /// Programs that are linked with the system's libfabric.
-fn system(files: &[ProviderFile]) -> Host {
+fn system(files: &[ProviderFile]) -> ProviderHost {
     let libfabric = ask::library(LIBFABRIC);
     let version = libfabric.as_ref().ok().map(|libfabric| libfabric.version.clone());
-    let mut host = Host {
+    let mut host = ProviderHost {
         launcher: None,
         name: "libfabric".to_owned(),
         version,
@@ -139,10 +139,10 @@ fn system(files: &[ProviderFile]) -> Host {
     host
 }
 
-fn of(launcher: PathBuf, files: &[ProviderFile]) -> Host {
+fn of(launcher: PathBuf, files: &[ProviderFile]) -> ProviderHost {
     let said = process::run(Command::new(&launcher).arg("--version"));
     let family = said.as_ref().ok().and_then(|said| Family::of(&said.out).or_else(|| Family::of(&said.err)));
-    let mut host = Host {
+    let mut host = ProviderHost {
         name: family.as_ref().map_or("unknown", Family::name).to_owned(),
         version: family.as_ref().map(|family| family.version().to_owned()),
         library: None,

@@ -1,6 +1,6 @@
 //! What MPICH makes of a libfabric: its device (`ch4:ucx,ofi`) has network modules, of which `ofi` uses libfabric.
 
-use super::host::{Host, NAME, Problem};
+use super::host::{NAME, Problem, ProviderHost};
 use super::list::List;
 use std::env;
 
@@ -9,7 +9,7 @@ const NOLOCAL: &str = "MPIR_CVAR_NOLOCAL";
 const PROVIDER: &str = "FI_PROVIDER";
 
 /// Adds why MPICH would not use the provider.
-pub(super) fn judge(host: &mut Host, device: Option<&str>) {
+pub(super) fn judge(host: &mut ProviderHost, device: Option<&str>) {
     let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     host.problems.extend(problems(device, variable(NETMOD).as_deref(), variable(PROVIDER).as_deref()));
     if variable(NOLOCAL).is_none_or(|value| ["0", "no", "false", "off"].contains(&&*value.to_lowercase())) {

@@ -3,7 +3,7 @@
 //!
 //! The parameters come from the environment and from files, and `ompi_info` says which value each has, and whence.
 
-use super::host::{Host, NAME, Problem};
+use super::host::{NAME, Problem, ProviderHost};
 use super::list::List;
 use super::process;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ struct Parameter {
 type Parameters = BTreeMap<String, Parameter>;
 
 /// Adds why Open MPI would not use the provider, of those that its libfabric offers.
-pub(super) fn judge(host: &mut Host, version: &str, offers: &[String]) {
+pub(super) fn judge(host: &mut ProviderHost, version: &str, offers: &[String]) {
     let parameters = match host.launcher.as_deref().and_then(told) {
         Some(parameters) => parameters,
         None => {

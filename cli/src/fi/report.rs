@@ -1,7 +1,7 @@
 //! The report.
 
 use super::files::ProviderFile;
-use super::host::Host;
+use super::host::ProviderHost;
 use super::variables::Variable;
 use serde::Serialize;
 
@@ -17,5 +17,5 @@ pub(super) struct Report {
     pub(super) variables: Vec<Variable>,
     pub(super) files: Vec<ProviderFile>,
     /// The one that the answer is about is the first.
-    pub(super) hosts: Vec<Host>,
+    pub(super) hosts: Vec<ProviderHost>,
 }

@@ -17,7 +17,7 @@ pub(super) struct Variable {
     pub(super) problem: Option<String>,
 }
 
-/// Those that are told whether they are set or not.
+/// Variables that are told whether they are set or not.
 const ALWAYS: [&str; 2] = ["FI_PROVIDER_PATH", "FI_PROVIDER"];
 /// The beginnings of names of others that decide.
 const BEGINNINGS: [&str; 10] = [

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use std::fs;
 
 /// A host whose files are in this place, and the command that looks at it.
-struct Host(Place);
+struct FakeHost(Place);
 
-impl Host {
+impl FakeHost {
     fn new() -> Self {
         Self(Place::new())
     }
@@ -63,9 +63,9 @@ const LOCAL: &str = "fe80:0000:0000:0000:0002:c903:0000:1491";
 const IPV4: &str = "0000:0000:0000:0000:0000:ffff:0a00:0007";
 
 /// One adapter of InfiniBand with a port that is active and one that is down, one of RoCE with four identifiers.
-fn two_devices() -> Host {
+fn two_devices() -> FakeHost {
     let roce = "mlx5_1/ports/1";
-    Host::new()
+    FakeHost::new()
         .with("proc/sys/kernel/hostname", "n0")
         .with("proc/sys/kernel/osrelease", "6.1.0")
         .with("proc/sys/kernel/yama/ptrace_scope", "2")
@@ -186,7 +186,7 @@ fn limits_pages_and_processors_are_told() {
 
 #[test]
 fn a_host_without_adapters_is_told_the_way_out() {
-    let host = Host::new().with("proc/sys/kernel/hostname", "n0");
+    let host = FakeHost::new().with("proc/sys/kernel/hostname", "n0");
     let told = host.told("", &[]).says("devices\n  none\n").says("no Yama").out;
     // It is wrapped.
     let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -200,7 +200,7 @@ fn a_host_without_adapters_is_told_the_way_out() {
 #[test]
 fn every_report_is_as_its_schema_says() {
     let schema = Schema::new("info");
-    for host in [two_devices(), Host::new()] {
+    for host in [two_devices(), FakeHost::new()] {
         schema.takes(&host.json(&[]));
         schema.takes(&host.json(&[("CARROUSEL_VERBS_DEVICE", "mlx5_1")]));
     }

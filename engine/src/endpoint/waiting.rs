@@ -80,7 +80,7 @@ impl Endpoint {
         Ok(found)
     }
 
-    /// Fails as a receive from a lost rank does, or from one that there is not: no message comes.
+    /// Fails as a receive from a lost rank does, or from one that does not exist: no message comes.
     fn check_source(&mut self, caller: Caller<'_>, from: Source, tag: TagSelector) -> Result<(), BoxedError> {
         if let Err(mistake) = self.driver.rank.check_peer(from) {
             return Err(self.refused(mistake, &What::Probe { from, tag }, caller));

@@ -1,6 +1,6 @@
 //! Ranks whose adapters are not real, all in this process.
 
-use super::Adapter;
+use super::FakeAdapter;
 use carrousel_transport::{
     Arrival, Context, Direction, Handle, Handler, Head, Header, Keys, Memory, OnlyKeys, Outbound, Payload,
     Protocol, RankId, Read, Transport, Write,
@@ -98,7 +98,7 @@ pub(crate) struct End {
 
 impl End {
     /// Rank `me` of a job of `ranks`, over an adapter.
-    pub(crate) fn new(adapter: Adapter, me: u32, ranks: u32, mut settings: Settings) -> Self {
+    pub(crate) fn new(adapter: FakeAdapter, me: u32, ranks: u32, mut settings: Settings) -> Self {
         settings.choice.device = Some(adapter.name());
         let verbs = Verbs::new(RankId(me), ranks, &settings).expect("there is such an adapter");
         Self { verbs, heard: Heard::default(), began: Instant::now(), now: Duration::ZERO }
@@ -152,7 +152,7 @@ impl End {
 }
 
 /// Ranks 0 and 1, which have exchanged a message.
-pub(crate) fn connected(adapters: [Adapter; 2]) -> [End; 2] {
+pub(crate) fn connected(adapters: [FakeAdapter; 2]) -> [End; 2] {
     let [one, other] = adapters;
     let mut ends = [End::new(one, 0, 2, Settings::default()), End::new(other, 1, 2, Settings::default())];
     let [one, other] = &mut ends;

@@ -1,6 +1,6 @@
 //! The whole library over an adapter that is not real.
 
-use super::{Adapter, Newer};
+use super::{FakeAdapter, Newer};
 use carrousel::{AnyNetwork, Communicator, in_one_thread_apart};
 use carrousel_registration::{Policy, Thresholds};
 use carrousel_transport_verbs::{Device, Settings, Verbs};
@@ -20,7 +20,7 @@ pub(crate) struct RankPair(Vec<Communicator>);
 impl RankPair {
     /// They lend to the adapter all that they send, or copy it. It pages on demand: whether the system lets memory be watched
     /// does not matter.
-    pub(crate) fn new(adapter: Adapter, lends: bool) -> Self {
+    pub(crate) fn new(adapter: FakeAdapter, lends: bool) -> Self {
         let adapter = adapter.with(Newer::Paging(u32::MAX));
         let mut settings = Settings::default();
         settings.choice.device = Some(adapter.name());

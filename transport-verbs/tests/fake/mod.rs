@@ -20,7 +20,7 @@ mod world;
 
 pub(crate) use self::ends::{End, MESSAGE, Reports, connected, drive, head, meet};
 pub(crate) use self::library::{RankPair, apart};
-pub(crate) use self::network::{Layer, Port, Way};
+pub(crate) use self::network::{FakePort, Layer, Way};
 pub(crate) use self::symbols::counted;
 
 use self::world::{Element, State, world};
@@ -70,16 +70,16 @@ pub(crate) struct Ways {
 /// One of the adapters of this machine: with one port of InfiniBand, all in one subnet, and nothing that newer versions of
 /// the library know, unless a test says otherwise before it is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Adapter(pub(crate) usize);
+pub(crate) struct FakeAdapter(pub(crate) usize);
 
-impl Adapter {
+impl FakeAdapter {
     /// As it is listed.
     pub(crate) fn name(self) -> String {
         format!("fake{}", self.0)
     }
 
     /// Has these ports, which are one or two.
-    pub(crate) fn with_ports(self, ports: &[Port]) -> Self {
+    pub(crate) fn with_ports(self, ports: &[FakePort]) -> Self {
         world().set_ports(self.0, ports);
         self
     }
@@ -170,11 +170,11 @@ impl Adapter {
     /// Has it say something to everybody who has opened it, and returns when that was acted upon.
     pub(crate) fn say(self, event: Event) {
         let (kind, element) = match event {
-            Event::PortDown => (ibv_event_type::IBV_EVENT_PORT_ERR, Element::Port),
-            Event::PortUp => (ibv_event_type::IBV_EVENT_PORT_ACTIVE, Element::Port),
-            Event::Fatal => (ibv_event_type::IBV_EVENT_DEVICE_FATAL, Element::Port),
-            Event::CompletionsFailed => (ibv_event_type::IBV_EVENT_CQ_ERR, Element::Port),
-            Event::ReceivesFailed => (ibv_event_type::IBV_EVENT_SRQ_ERR, Element::Port),
+            Event::PortDown => (ibv_event_type::IBV_EVENT_PORT_ERR, Element::FakePort),
+            Event::PortUp => (ibv_event_type::IBV_EVENT_PORT_ACTIVE, Element::FakePort),
+            Event::Fatal => (ibv_event_type::IBV_EVENT_DEVICE_FATAL, Element::FakePort),
+            Event::CompletionsFailed => (ibv_event_type::IBV_EVENT_CQ_ERR, Element::FakePort),
+            Event::ReceivesFailed => (ibv_event_type::IBV_EVENT_SRQ_ERR, Element::FakePort),
             Event::PairFailed => (ibv_event_type::IBV_EVENT_QP_FATAL, Element::LastPair),
             Event::PairRefuses => (ibv_event_type::IBV_EVENT_QP_ACCESS_ERR, Element::LastPair),
         };
@@ -186,7 +186,7 @@ impl Adapter {
         }
         world.tell(self.0, kind, element);
         // Nothing that matters: who acknowledges it has done with what was said before.
-        world.tell(self.0, ibv_event_type::IBV_EVENT_LID_CHANGE, Element::Port);
+        world.tell(self.0, ibv_event_type::IBV_EVENT_LID_CHANGE, Element::FakePort);
         drop(world);
         while self::world::world().adapters[self.0].unacknowledged > 0 {
             thread::yield_now();

@@ -17,7 +17,7 @@ pub(crate) enum Layer {
 
 /// A port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Port {
+pub(crate) struct FakePort {
     pub(crate) layer: Layer,
     /// 0 if it has none.
     pub(crate) lid: u16,
@@ -26,7 +26,7 @@ pub(crate) struct Port {
     pub(crate) is_down: bool,
 }
 
-impl Port {
+impl FakePort {
     pub(crate) const fn infiniband(lid: u16, prefix: u64) -> Self {
         Self { layer: Layer::InfiniBand, lid, prefix, is_down: false }
     }
@@ -38,7 +38,7 @@ pub(super) struct Place {
     pub(super) adapter: usize,
     /// Counted from 1.
     pub(super) number: u8,
-    pub(super) port: Port,
+    pub(super) port: FakePort,
 }
 
 impl Place {

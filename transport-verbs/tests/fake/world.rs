@@ -1,6 +1,6 @@
 //! What there is in this process of adapters and queue pairs, and what is done with what is posted.
 
-use super::network::{PORTS, Place, Port, Way};
+use super::network::{FakePort, PORTS, Place, Way};
 use super::objects::{Buffer, Channel, Context, Done, Handle, Pair, Queue, Receives, Told, object};
 use super::symbols::{FULL, REFUSED};
 use super::{Newer, Registered, Ways};
@@ -22,7 +22,7 @@ const HEADER: usize = 40;
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub(super) doorbells: u64,
-    ports: [Port; PORTS],
+    ports: [FakePort; PORTS],
     pub(super) port_count: usize,
     /// What was asked for last.
     pub(super) ways: Ways,
@@ -61,7 +61,7 @@ pub(super) struct State {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Element {
     /// Its port, or nothing.
-    Port,
+    FakePort,
     /// The queue pair of the adapter that was made last.
     LastPair,
 }
@@ -96,7 +96,7 @@ const fn states() -> [State; ADAPTERS] {
     const PREFIX: u64 = 0xfe << 56;
     const STATE: State = State {
         doorbells: 0,
-        ports: [Port::infiniband(0, PREFIX); PORTS],
+        ports: [FakePort::infiniband(0, PREFIX); PORTS],
         port_count: 1,
         ways: Ways { connection: None, datagram: None },
         newer: Newer::Absent,
@@ -187,7 +187,7 @@ impl World {
     pub(super) fn tell(&mut self, adapter: usize, kind: sys::ibv_event_type, element: Element) {
         let is_its = |pair: &&mut Pair| adapter_of(pair.base.context) == adapter;
         let mut pair = match element {
-            Element::Port => None,
+            Element::FakePort => None,
             Element::LastPair => (0..=self.made as u32).rev().filter_map(|one| self.pair(one)).find(is_its),
         };
         let mut next = self.contexts;
@@ -232,7 +232,7 @@ impl World {
         from.way.is_some_and(|way| self.leads(from, &way, to))
     }
 
-    pub(super) fn set_ports(&mut self, adapter: usize, ports: &[Port]) {
+    pub(super) fn set_ports(&mut self, adapter: usize, ports: &[FakePort]) {
         let state = &mut self.adapters[adapter];
         state.ports[..ports.len()].copy_from_slice(ports);
         state.port_count = ports.len();

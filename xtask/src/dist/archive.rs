@@ -1,7 +1,7 @@
 //! The archive: the tree below one directory, compressed.
 
+use super::making::{VERSION, epoch};
 use super::tree::InstalledTree;
-use super::{VERSION, epoch};
 use crate::tools::run;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};

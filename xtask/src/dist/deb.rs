@@ -1,7 +1,7 @@
 //! The Debian package: the tree below `/usr`, and what it depends on.
 
+use super::making::{VERSION, epoch};
 use super::tree::{DOC, InstalledTree};
-use super::{VERSION, epoch};
 use crate::tools::output_of;
 use std::fs;
 use std::io;

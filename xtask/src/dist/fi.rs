@@ -1,6 +1,6 @@
 //! `carrousel-fi`, which prints the variables by which an MPI library uses the provider beside it: a script of any POSIX shell.
 
-use super::VERSION;
+use super::making::VERSION;
 
 /// The script, as it is installed.
 pub(super) fn script() -> String {

@@ -8,6 +8,7 @@ mod builds;
 mod deb;
 mod fi;
 mod licences;
+mod making;
 mod needs;
 mod tree;
 mod trial;
@@ -15,18 +16,14 @@ mod wheel;
 
 use crate::tools::{note, output_of, root, target};
 use builds::Builds;
-use clap::{Args, ValueEnum};
-use std::env;
+use clap::Args;
+use making::{PackageFormat, Progress};
 use std::fs;
 use std::path::{self, Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 use tree::InstalledTree;
 
 pub(crate) use trial::steps;
-
-/// The version of all crates of the workspace.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Make what users install without a compiler: an archive, a Debian package and a Python wheel
 ///
@@ -47,21 +44,6 @@ pub(crate) struct Dist {
     /// The directory to which they are written; `dist` of the workspace, unless given
     #[arg(long, value_name = "DIRECTORY")]
     to: Option<PathBuf>,
-}
-
-/// What can be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum PackageFormat {
-    /// carrousel-VERSION-ARCHITECTURE-linux.tar.gz, to be unpacked anywhere
-    Archive,
-    /// carrousel_VERSION_ARCHITECTURE.deb
-    Deb,
-    /// A wheel, for pip
-    Wheel,
-}
-
-impl PackageFormat {
-    const ALL: [Self; 3] = [Self::Archive, Self::Deb, Self::Wheel];
 }
 
 /// Builds and wraps.
@@ -114,35 +96,6 @@ impl PackageFormat {
     }
 }
 
-/// Lines on standard error about what is done, each step with its time.
-pub(crate) struct Progress {
-    step: usize,
-    of: usize,
-}
-
-impl Progress {
-    fn new(of: usize) -> Self {
-        Self { step: 0, of }
-    }
-
-    fn step<T>(&mut self, title: &str, work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-        self.step += 1;
-        note(&format!("[{}/{}] {title}", self.step, self.of));
-        let began = Instant::now();
-        let done = work().map_err(|message| format!("{title}: {message}"))?;
-        note(&format!("[{}/{}] {title}: {:.1} s", self.step, self.of, began.elapsed().as_secs_f64()));
-        Ok(done)
-    }
-}
-
-/// Seconds since 1970 of all that is made: those of SOURCE_DATE_EPOCH, of the last commit, or none.
-fn epoch() -> u64 {
-    let commit =
-        || output_of(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root())).ok();
-    let seconds = env::var("SOURCE_DATE_EPOCH").ok().or_else(commit);
-    seconds.and_then(|seconds| seconds.trim().parse().ok()).unwrap_or(0)
-}
-
 /// The command says from which commit it was built.
 fn warn_of_changes() {
     let status = output_of(Command::new("git").args(["status", "--porcelain"]).current_dir(root()));
@@ -150,44 +103,5 @@ fn warn_of_changes() {
         note(
             "warning: there are changes that are not committed: `carrousel --version` names a commit without them",
         );
-    }
-}
-
-/// All of a directory, before links: files and links, in the order of their names.
-fn files_below(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let wrong = |error: std::io::Error| format!("{}: {error}", directory.display());
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(wrong)? {
-        let entry = entry.map_err(wrong)?;
-        match entry.file_type().map_err(wrong)?.is_dir() {
-            true => files.extend(files_below(&entry.path())?),
-            false => files.push(entry.path()),
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_step_that_fails_is_named() {
-        let mut progress = Progress::new(2);
-        assert_eq!(progress.step("first", || Ok(5)), Ok(5));
-        assert_eq!(progress.step("second", || Err::<(), _>("no".to_owned())), Err("second: no".to_owned()));
-    }
-
-    #[test]
-    fn files_are_listed_with_those_below() {
-        let place = tempfile::tempdir().expect("there is room");
-        fs::create_dir(place.path().join("b")).expect("there is room");
-        for name in ["c", "b/a", "a"] {
-            fs::write(place.path().join(name), name).expect("there is room");
-        }
-        let names = files_below(place.path()).expect("it can be read");
-        let names = names.iter().map(|file| file.strip_prefix(place.path()).expect("it is below"));
-        assert_eq!(names.collect::<Vec<_>>(), [Path::new("a"), Path::new("b/a"), Path::new("c")]);
     }
 }

@@ -1,6 +1,6 @@
 //! The programs that make packages. As root on Debian they are installed; otherwise they are named.
 
-use super::PackageFormat;
+use super::making::PackageFormat;
 use crate::guest::packages;
 use crate::requirements;
 use crate::tools::note;

@@ -2,7 +2,8 @@
 //! virtual environment, or in a directory of the user's.
 
 use super::builds::{Binaries, Builds};
-use super::{fi, files_below, licences};
+use super::making::files_below;
+use super::{fi, licences};
 use crate::book;
 use crate::docs;
 use crate::tools::{output_of, root};

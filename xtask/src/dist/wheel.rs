@@ -1,7 +1,7 @@
 //! The Python wheel, which `wheel.py` writes: the tree below the directory of a virtual environment.
 
+use super::making::{VERSION, epoch};
 use super::tree::InstalledTree;
-use super::{VERSION, epoch};
 use crate::tools::{output_of, root};
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};

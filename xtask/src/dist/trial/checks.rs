@@ -5,7 +5,7 @@ use crate::tools::{output_of, root};
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::super::VERSION;
+use super::super::making::VERSION;
 use super::super::tree::DOC;
 
 pub(super) type Checked = Result<(), String>;
