@@ -29,7 +29,7 @@ const FLOOD_PEAK_KIB_MAX: u64 = 48 << 10;
 /// The most processor time of 40,000 sends, or of 100,000 sends and receives.
 const OUTSTANDING_CPU_MS_MAX: u64 = 8_000;
 
-const CASES: [SoakCase; 9] = [
+const CASES: [SoakCase; 10] = [
     EMPTY,
     SoakCase {
         name: "32 ranks that do nothing",
