@@ -132,7 +132,7 @@ pub enum Error {
         call: Option<Box<FailedCall>>,
     },
     /// A peer has ended, or its connection is broken.
-    #[error("{class}: rank {rank} is gone{}", because(.why), class = self.class())]
+    #[error("{class}: {}", engine::lost(*.rank, .why.as_deref()), class = self.class())]
     PeerLost {
         /// The peer.
         rank: u32,
@@ -240,10 +240,6 @@ fn of_call(call: &Option<Box<FailedCall>>) -> String {
     call.as_ref().map_or_else(String::new, |call| format!(": {call}"))
 }
 
-fn because(why: &Option<String>) -> String {
-    why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
-}
-
 impl From<engine::Error> for Error {
     #[cold]
     fn from(error: engine::Error) -> Self {
@@ -345,6 +341,12 @@ mod tests {
     fn what_main_returns_is_printed_for_people() {
         let lost = Error::PeerLost { rank: 1, why: None };
         assert_eq!(format!("{lost:?}"), lost.to_string());
-        assert!(lost.to_string().contains("rank 1"), "{lost}");
+        assert!(lost.to_string().contains("rank 1 is gone"), "{lost}");
+    }
+
+    #[test]
+    fn a_peer_that_lives_is_not_gone() {
+        let lost = Error::PeerLost { rank: 1, why: Some("its memory is not there".to_owned()) };
+        assert!(lost.to_string().ends_with(": rank 1 is lost: its memory is not there"), "{lost}");
     }
 }

@@ -28,7 +28,7 @@ pub enum Error {
         call: Option<Box<FailedCall>>,
     },
     /// A peer has ended, or its connection is broken.
-    #[error("rank {rank} is gone{}", because(.why))]
+    #[error("{}", lost(*.rank, .why.as_deref()))]
     PeerLost {
         /// The peer.
         rank: u32,
@@ -89,8 +89,9 @@ fn of_call(call: &Option<Box<FailedCall>>) -> String {
     call.as_ref().map_or_else(String::new, |call| format!(": {call}"))
 }
 
-fn because(why: &Option<String>) -> String {
-    why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
+/// A peer that is lost, in words: with a cause, it may live.
+pub fn lost(rank: u32, why: Option<&str>) -> String {
+    why.map_or_else(|| format!("rank {rank} is gone"), |why| format!("rank {rank} is lost: {why}"))
 }
 
 /// An error inside the library, in one word: successful calls then move no value as large as an [`enum@Error`].

@@ -324,7 +324,7 @@ const CASES: &[GuestCase] = &[
             carrousel run -n 4 --hosts n0:2,n1:2 /tmp/silence.scn || status=$?
             echo ended with status ${status:-0}
             [ ${status:-0} != 0 ]"#,
-        says: &["is gone: it does not acknowledge what is sent to it", "n1: the guest has died"],
+        says: &["is lost: it does not acknowledge what is sent to it", "n1: the guest has died"],
         ..CASE
     },
 ];
