@@ -248,7 +248,8 @@ impl Decoder {
         let mut filled = Ok(());
         for byte in &form {
             // A form has as many numbers as zero bytes.
-            match if *byte == 0 { numbers.next() } else { None } {
+            let number = if *byte == 0 { numbers.next() } else { None };
+            match number {
                 Some(last) => match self.number(from) {
                     Ok(distance) => {
                         let distance = (distance >> 1).cast_signed() ^ -((distance & 1).cast_signed());

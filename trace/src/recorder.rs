@@ -17,7 +17,7 @@ const ENDPOINTS_MAX: u32 = 1 << 16;
 
 /// Records the inputs of one rank.
 ///
-/// The part is [compact](crate::compact). Where it may have so many bytes only, its last record says that it has reached
+/// The part is in the compact form. Where it may have so many bytes only, its last record says that it has reached
 /// its limit, and nothing is recorded from then on.
 ///
 /// A recorder that is dropped before [`Recorder::end`] records that the process has left without it. An error of
