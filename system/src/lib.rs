@@ -3,6 +3,7 @@
 //!
 //! **Promises.**
 //! - It decides nothing: what an answer means, its callers know.
+//! - [`record`] makes the files that a job writes for its user, in directories that others may write to.
 //! - [`inherited`] tells a child made by `fork` from the process whose part in a job it has a copy of.
 //! - In a build for use, [`SYSTEM`] is [`Real`]: a value without size, whose functions are the system's calls and are
 //!   inlined. What only a simulation wants is nothing there, so the instructions of a message are the same as without
@@ -33,6 +34,7 @@ mod installed;
 mod interface;
 mod memory;
 mod real;
+pub mod record;
 
 #[cfg(carrousel_simulated)]
 pub use installed::{Installed, install};

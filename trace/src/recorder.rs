@@ -3,6 +3,7 @@
 use crate::names::{endpoint_part, is_part, part_of};
 use crate::seal::Seal;
 use crate::{Record, TraceEnd, TraceError, TraceHead};
+use carrousel_system::record;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ const ENDPOINTS_MAX: u32 = 1 << 16;
 pub struct Recorder {
     path: PathBuf,
     /// `None` after an error of writing, and after the last record.
-    out: Option<BufWriter<File>>,
+    out: Option<BufWriter<record::Record>>,
     /// The record that is being written.
     text: Vec<u8>,
     seal: Seal,
@@ -53,7 +54,7 @@ fn new_part(directory: &Path, process: u32) -> Result<(PathBuf, File), TraceErro
     let mut number = 0;
     loop {
         let path = endpoint_part(directory, process, number);
-        match File::create_new(&path) {
+        match record::create_new(&path) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < ENDPOINTS_MAX => {
                 number += 1
@@ -78,12 +79,12 @@ impl Recorder {
         let (path, file) = match &head.endpoint {
             None => {
                 let path = part_of(directory, head.rank);
-                let file = File::create(&path).map_err(system("create", &path))?;
+                let file = record::replace(&path).map_err(system("create", &path))?;
                 (path, file)
             }
             Some(endpoint) => new_part(directory, endpoint.process)?,
         };
-        let out = BufWriter::with_capacity(BUFFER_BYTES, file);
+        let out = BufWriter::with_capacity(BUFFER_BYTES, record::Record::new(file));
         let (text, seal) = (Vec::new(), Seal::default());
         let mut recorder = Self { path: path.clone(), out: Some(out), text, seal };
         recorder.write_line(head).and_then(|()| recorder.try_flush()).map_err(system("write", &path))?;
