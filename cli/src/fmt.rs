@@ -7,7 +7,9 @@ use crate::status::Status;
 use crate::stderr::to_stderr;
 use crate::style::Style;
 use carrousel_scenario::{format, parse};
+use carrousel_system::record;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Print scenarios in canonical layout
@@ -82,7 +84,7 @@ fn replace(file: &Path, text: &str) -> Result<(), Failure> {
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = target.with_file_name(name);
     let write = || {
-        fs::write(&beside, text)?;
+        record::replace(&beside)?.write_all(text.as_bytes())?;
         fs::set_permissions(&beside, fs::metadata(&target)?.permissions())?;
         fs::rename(&beside, &target)
     };

@@ -4,18 +4,19 @@
 //! - Exit statuses that scripts can rely on ([`status::Status`]). No panic on what a user types, a file holds or a pipe
 //!   does.
 //! - Results go to standard output, all else to standard error, with colour only where a person reads. A reader that
-//!   leaves early does not change the exit status; the exception is `run`, whose ranks write: there it ends the job as
-//!   it ends a program (141).
+//!   leaves early ends a command as it ends `cat` (141), unless something worse was found; `run`, whose ranks write,
+//!   ends the job then. Output that cannot be written is an error, a standard output that is closed (`>&-`) too.
 //! - JSON follows the schemas in `schema/`, which allow no other field; each report has a version, by the rule in
 //!   schema/README.md.
 //!
 //! **Leaves to others.** Every decision: this crate reads arguments and prints reports.
 //! **Entry point.** [`args::Cli`], of which help, completions and manual are made, then the module of each command.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod args;
 mod bench;
 mod check;
+mod closed;
 mod failure;
 mod fi;
 mod fmt;
@@ -38,11 +39,13 @@ mod verify;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
+use failure::Failure;
 use mimalloc::MiMalloc;
 use out::Out;
+use status::Status;
 use std::env;
 use std::process::ExitCode;
-use style::Style;
+use style::{Color, Style};
 
 /// A state is allocated by one thread of the checker and freed by another. glibc takes a lock for that: the checker
 /// spends a fifth of its time there.
@@ -50,8 +53,16 @@ use style::Style;
 static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
-    let words = run::normal_command_line(env::args_os().collect(), &Cli::command());
-    let cli = Cli::parse_from(words);
+    let words: Vec<_> = env::args_os().collect();
+    if let Err(failure) = run::end_by_signals_early(&words) {
+        failure.report(Style::of_stderr(Color::Auto));
+        return failure.status().into();
+    }
+    let cli = match Cli::try_parse_from(run::normal_command_line(words, &Cli::command())) {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(told) => return end(tell(&told), Style::of_stderr(Color::Auto)),
+    };
     let mut out = Out::stdout(Style::of_stdout(cli.color));
     let errors = Style::of_stderr(cli.color);
     let done = match &cli.command {
@@ -68,7 +79,19 @@ fn main() -> ExitCode {
         Command::Completions(args) => generate::completions(args, Cli::command(), &mut out),
         Command::Man(args) => generate::man(args, Cli::command(), &mut out),
     };
-    match done.and_then(|status| out.finish().map(|()| status)) {
+    end(done.and_then(|status| out.finish(status)), errors)
+}
+
+/// Help, or a version.
+fn tell(told: &clap::Error) -> Result<Status, Failure> {
+    let mut out = Out::stdout(Style::of_stdout(Color::Auto));
+    let text = told.render();
+    out.text(&if out.style.color { text.ansi().to_string() } else { text.to_string() })?;
+    out.finish(Status::Fine)
+}
+
+fn end(done: Result<Status, Failure>, errors: Style) -> ExitCode {
+    match done {
         Ok(status) => status.into(),
         Err(failure) => {
             failure.report(errors);

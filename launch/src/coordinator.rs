@@ -90,6 +90,11 @@ impl Coordinator {
         self.decide(out, |policy, decisions| policy.ended(rank, ending, now, decisions));
     }
 
+    /// The process of a rank goes on as this program, and has closed its connection.
+    pub fn disconnected(&mut self, rank: u32, program: String, now: Duration, out: &mut Vec<Instruction>) {
+        self.decide(out, |policy, decisions| policy.disconnected(rank, program, now, decisions));
+    }
+
     /// Takes the decisions whose time has come.
     pub fn tick(&mut self, now: Duration, out: &mut Vec<Instruction>) {
         self.decide(out, |policy, decisions| policy.tick(now, decisions));
@@ -168,6 +173,23 @@ mod tests {
         assert_eq!(out.len(), 1, "the answer alone: {out:?}");
         coordinator.tick(Duration::from_secs(1), &mut out);
         assert_eq!(out.last(), Some(&Instruction::Terminate));
+    }
+
+    #[test]
+    fn a_rank_that_goes_on_as_another_program_has_failed_once_if_others_count_on_it() {
+        let (mut coordinator, mut out) = (coordinator(3), Vec::new());
+        coordinator.line(0, INIT, NOW, &mut out);
+        coordinator.line(1, INIT, NOW, &mut out);
+        coordinator.line(1, b"cmd=finalize", NOW, &mut out);
+        out.clear();
+        for rank in [1, 2, 0] {
+            coordinator.disconnected(rank, "sleep".to_owned(), NOW, &mut out);
+        }
+        let ending = Ending::Disconnected { program: "sleep".to_owned() };
+        assert_eq!(out, [Instruction::Failed { rank: 0, ending, expected: false }]);
+        out.clear();
+        coordinator.ended(0, Ending::Killed(15), NOW, &mut out);
+        assert_eq!(out, []);
     }
 
     #[test]

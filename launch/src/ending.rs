@@ -2,7 +2,7 @@
 
 use crate::line::{PmiLine, PmiLineWriter, from_hex, to_hex};
 use serde::{Deserialize, Serialize};
-use signal_hook::consts::SIGPIPE;
+use signal_hook::consts::{SIGPIPE, SIGXFSZ};
 use std::fmt;
 use std::time::Duration;
 
@@ -28,6 +28,11 @@ pub enum Ending {
         /// The violation.
         what: String,
     },
+    /// The process goes on, but has closed its connection to the launcher, as `exec` does, without `finalize`.
+    Disconnected {
+        /// The name of the program that it now runs.
+        program: String,
+    },
     /// The connection to the rank's host ended.
     HostLost {
         /// The host.
@@ -42,7 +47,7 @@ impl Ending {
             Self::Exited(0) => 0,
             Self::Exited(code) | Self::Aborted { code, .. } => failure(*code),
             Self::Killed(signal) => failure(signal.wrapping_add(128)),
-            Self::Unfinished | Self::Misbehaved { .. } => 1,
+            Self::Unfinished | Self::Misbehaved { .. } | Self::Disconnected { .. } => 1,
             Self::HostLost { .. } => 255,
         }
     }
@@ -57,6 +62,9 @@ impl Ending {
             }
             Self::Unfinished => line.word("how", "unfinished"),
             Self::Misbehaved { what } => line.word("how", "misbehaved").word("text", to_hex(what.as_bytes())),
+            Self::Disconnected { program } => {
+                line.word("how", "disconnected").word("text", to_hex(program.as_bytes()))
+            }
             Self::HostLost { host } => line.word("how", "host_lost").word("text", to_hex(host.as_bytes())),
         }
     }
@@ -70,6 +78,7 @@ impl Ending {
             "aborted" => Self::Aborted { code: line.number("code")?, message: text()? },
             "unfinished" => Self::Unfinished,
             "misbehaved" => Self::Misbehaved { what: text()? },
+            "disconnected" => Self::Disconnected { program: text()? },
             "host_lost" => Self::HostLost { host: text()? },
             _ => return None,
         })
@@ -86,11 +95,20 @@ impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(code) => write!(f, "exited with status {code}"),
+            Self::Killed(SIGXFSZ) => write!(
+                f,
+                "was killed by SIGXFSZ: a file has reached the limit on the size of files (RLIMIT_FSIZE, ulimit -f)"
+            ),
             Self::Killed(signal) => write!(f, "was killed by {}", signal_text(*signal)),
             Self::Aborted { code, message } if message.is_empty() => write!(f, "aborted with code {code}"),
             Self::Aborted { code, message } => write!(f, "aborted with code {code}: {message}"),
             Self::Unfinished => write!(f, "ended without finalizing, while others were still running"),
             Self::Misbehaved { what } => write!(f, "broke the launcher's protocol: {what}"),
+            Self::Disconnected { program } => write!(
+                f,
+                "has left without finalizing: its process goes on as `{}`, most likely by `exec`",
+                program.escape_default()
+            ),
             Self::HostLost { host } => write!(f, "was lost with the connection to its host {host}"),
         }
     }
@@ -154,6 +172,7 @@ mod tests {
             Ending::Aborted { code: -1, message: text() },
             Ending::Unfinished,
             Ending::Misbehaved { what: text() },
+            Ending::Disconnected { program: text() },
             Ending::HostLost { host: text() },
         ];
         for ending in all {

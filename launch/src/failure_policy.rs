@@ -212,6 +212,19 @@ impl FailurePolicy {
         self.left > 0 && self.first_failure.is_none() && self.ranks.iter().any(goes_on)
     }
 
+    /// The rank's process goes on as this program, and cannot be heard any more: it has failed, if others count on it.
+    pub(crate) fn disconnected(
+        &mut self,
+        rank: u32,
+        program: String,
+        now: Duration,
+        out: &mut Vec<Decision>,
+    ) {
+        if self.ranks[rank as usize].participates {
+            self.failed(rank, Ending::Disconnected { program }, now, out);
+        }
+    }
+
     /// The rank's process is gone.
     pub(crate) fn ended(&mut self, rank: u32, ending: Ending, now: Duration, out: &mut Vec<Decision>) {
         self.set_participates(rank, false);

@@ -13,6 +13,9 @@ pub(crate) const ESCALATION_DELAY: Duration = Duration::from_secs(1);
 /// How long ranks have by default to end by a signal of the user before they are killed.
 const KILL_AFTER_DEFAULT: Duration = Duration::from_secs(5);
 
+/// How long hosts have by default to answer: longer than a login takes on a machine that is busy.
+const HOST_TIMEOUT_DEFAULT: Duration = Duration::from_secs(60);
+
 /// Programs, where to start them, and how to treat them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -26,6 +29,8 @@ pub struct Job {
     /// A directory for the output of ranks, instead of this process's output: rank 3 writes to the files `rank.3.out`
     /// and `rank.3.err` there, on its host. It is created where it does not exist.
     pub output_directory: Option<PathBuf>,
+    /// Whether this process has no standard output: ranks that write to theirs end the job then.
+    pub output_is_closed: bool,
     /// The hosts of the ranks. Empty: this host.
     pub hosts: Vec<Host>,
     /// On which processors of their host the ranks run.
@@ -39,6 +44,8 @@ pub struct Job {
     pub kill_after: Option<Duration>,
     /// How long the job may take.
     pub timeout: Option<Duration>,
+    /// How long the hosts have to answer.
+    pub host_timeout: Duration,
     /// The command that reaches other hosts. It is started with
     /// `-oBatchMode=yes -oServerAliveInterval=5 -oControlPath=none -T -- HOST COMMAND`.
     pub ssh: OsString,
@@ -87,12 +94,14 @@ impl Job {
             environment: Vec::new(),
             prefix: false,
             output_directory: None,
+            output_is_closed: false,
             hosts: Vec::new(),
             bind: Bind::None,
             report_bindings: false,
             grace: ESCALATION_DELAY,
             kill_after: Some(KILL_AFTER_DEFAULT),
             timeout: None,
+            host_timeout: HOST_TIMEOUT_DEFAULT,
             ssh: "ssh".into(),
             agent: OsString::new(),
         }

@@ -26,12 +26,19 @@ pub(crate) struct Sink<F> {
     token: Token,
     watched: bool,
     closed: bool,
+    /// Why nothing can be written, if that is known before.
+    refused: Option<Errno>,
 }
 
 impl<F: AsFd> Sink<F> {
     pub(crate) fn new(to: F, stream: u32) -> Self {
         let (own, outbox) = (reopen_terminal(to.as_fd()), Outbox::default());
-        Self { to, own, outbox, token: Token::Sink(stream), watched: false, closed: false }
+        Self { to, own, outbox, token: Token::Sink(stream), watched: false, closed: false, refused: None }
+    }
+
+    /// There is nothing to write to: what is pushed is an error.
+    pub(crate) fn refuse(&mut self) {
+        self.refused = Some(Errno::BADF);
     }
 
     pub(crate) fn push(&mut self, bytes: &[u8]) {
@@ -61,7 +68,10 @@ impl<F: AsFd> Sink<F> {
             return Ok(());
         }
         let to = self.own.as_ref().map_or(self.to.as_fd(), AsFd::as_fd);
-        let flushed = self.outbox.flush(to, PIECE, || is_ready(to));
+        let flushed = match self.refused {
+            Some(error) => Err(error),
+            None => self.outbox.flush(to, PIECE, || is_ready(to)),
+        };
         if flushed.is_err() {
             self.outbox.clear();
             self.closed = true;

@@ -3,6 +3,7 @@
 //!
 //! **Promises.**
 //! - It decides nothing: what an answer means, its callers know.
+//! - [`record`] makes the files that a job writes for its user, in directories that others may write to.
 //! - [`inherited`] tells a child made by `fork` from the process whose part in a job it has a copy of.
 //! - A text for a person is one write ([`stderr::tell`]): the reports of two ranks do not mix.
 //! - In a build for use, [`SYSTEM`] is [`Real`]: a value without size, whose functions are the system's calls and are
@@ -34,6 +35,7 @@ mod installed;
 mod interface;
 mod memory;
 mod real;
+pub mod record;
 pub mod stderr;
 
 #[cfg(carrousel_simulated)]

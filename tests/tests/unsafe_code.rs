@@ -10,7 +10,7 @@ use syn::{
     Signature,
 };
 
-/// Whether code has `unsafe` blocks, functions, implementations or foreign items that are not compiled for tests only.
+/// Whether code has `unsafe` blocks, functions, implementations, attributes or foreign items that are not compiled for tests only.
 #[derive(Default)]
 struct Finder {
     found: bool,
@@ -53,6 +53,11 @@ impl<'ast> Visit<'ast> for Finder {
     fn visit_item_trait(&mut self, item: &'ast ItemTrait) {
         self.found |= item.unsafety.is_some();
         visit::visit_item_trait(self, item);
+    }
+
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        self.found |= attribute.path().is_ident("unsafe");
+        visit::visit_attribute(self, attribute);
     }
 
     fn visit_item_foreign_mod(&mut self, _: &'ast ItemForeignMod) {
@@ -108,6 +113,7 @@ fn every_kind_of_unsafe_code_is_found_and_that_of_tests_is_not() {
         "impl T { unsafe fn f() {} }",
         "unsafe impl Send for T {}",
         "unsafe trait T {}",
+        "#[unsafe(no_mangle)] static S: u8 = 0;",
         "unsafe extern \"C\" { fn f(); }",
         "mod inner { unsafe fn f() {} }",
     ] {

@@ -4,6 +4,7 @@ use crate::compact::{Encoder, MAGIC};
 use crate::names::{endpoint_part, is_part, part_of};
 use crate::seal::Seal;
 use crate::{Record, TraceEnd, TraceError, TraceHead};
+use carrousel_system::record;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ const ENDPOINTS_MAX: u32 = 1 << 16;
 pub struct Recorder {
     path: PathBuf,
     /// `None` after an error of writing, and after the last record.
-    out: Option<BufWriter<File>>,
+    out: Option<BufWriter<record::Record>>,
     /// The line that is being written.
     text: Vec<u8>,
     /// Its compact form.
@@ -64,7 +65,7 @@ fn new_part(directory: &Path, process: u32) -> Result<(PathBuf, File), TraceErro
     let mut number = 0;
     loop {
         let path = endpoint_part(directory, process, number);
-        match File::create_new(&path) {
+        match record::create_new(&path) {
             Ok(file) => return Ok((path, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < ENDPOINTS_MAX => {
                 number += 1
@@ -91,14 +92,14 @@ impl Recorder {
         let (path, file) = match &head.endpoint {
             None => {
                 let path = part_of(directory, head.rank);
-                let file = File::create(&path).map_err(system("create", &path))?;
+                let file = record::replace(&path).map_err(system("create", &path))?;
                 (path, file)
             }
             Some(endpoint) => new_part(directory, endpoint.process)?,
         };
         let mut recorder = Self {
             path: path.clone(),
-            out: Some(BufWriter::with_capacity(BUFFER_BYTES, file)),
+            out: Some(BufWriter::with_capacity(BUFFER_BYTES, record::Record::new(file))),
             text: Vec::new(),
             packed: MAGIC.to_vec(),
             encoder: Encoder::default(),

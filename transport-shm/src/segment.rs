@@ -49,6 +49,21 @@ pub enum SegmentError {
     /// rules.
     #[error("the segment is in a file system of type {0:#x}, and not in ordinary memory")]
     FileSystem(i64),
+    /// The file is elsewhere than segments are.
+    #[error("the segment is on device {0:#x}, where none of this process would be")]
+    Device(u64),
+    /// The limit on the size of files counts for memory that processes share, too, and is too low: the system would
+    /// end this process by SIGXFSZ.
+    #[error(
+        "a segment needs {bytes} bytes, and the limit on the size of files is {limit} (RLIMIT_FSIZE, ulimit -f): \
+         raise it to at least {} KiB", bytes.div_ceil(1024)
+    )]
+    FileSizeLimit {
+        /// Bytes of the segment.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The file is smaller than any segment, or larger than the address space.
     #[error("a file of {0} bytes cannot be a segment")]
     Size(u64),
@@ -118,6 +133,10 @@ impl Segment {
             }
         });
         let fd = fd.map_err(cannot("create a segment"))?;
+        let bytes = layout.bytes() as u64;
+        if let Some(limit) = getrlimit(Resource::Fsize).current.filter(|limit| *limit < bytes) {
+            return Err(SegmentError::FileSizeLimit { bytes, limit });
+        }
         rustix::fs::ftruncate(&fd, layout.bytes() as u64).map_err(cannot("give a segment its size"))?;
         rustix::fs::fcntl_add_seals(&fd, SEALS).map_err(cannot("seal a segment"))?;
         let header = 0..layout.header_bytes() as u64;
@@ -149,11 +168,20 @@ impl Segment {
         if !seals.contains(SealFlags::SHRINK | SealFlags::GROW) {
             return Err(SegmentError::Unsealed(seals.bits()));
         }
-        let system = rustix::fs::fstatfs(&fd).map_err(cannot("read the file system of a segment"))?;
-        if system.f_type != TMPFS {
-            return Err(SegmentError::FileSystem(system.f_type));
-        }
         let stat = rustix::fs::fstat(&fd).map_err(cannot("read the size of a segment"))?;
+        match rustix::fs::fstatfs(&fd) {
+            Ok(system) if system.f_type == TMPFS => {}
+            Ok(system) => return Err(SegmentError::FileSystem(system.f_type)),
+            // A filter refuses the call: the segment is where a new one of this process would be, or else refused.
+            Err(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => {
+                let own = rustix::fs::memfd_create("carrousel", MemfdFlags::CLOEXEC);
+                let own = own.and_then(rustix::fs::fstat).map_err(cannot("compare segments"))?;
+                if own.st_dev != stat.st_dev {
+                    return Err(SegmentError::Device(stat.st_dev));
+                }
+            }
+            Err(error) => return Err(cannot("read the file system of a segment")(error)),
+        }
         let size = stat.st_size as u64;
         let bytes = usize::try_from(size).ok().filter(|bytes| isize::try_from(*bytes).is_ok());
         let bytes = bytes.filter(|bytes| *bytes >= Layout::BYTES_MIN).ok_or(SegmentError::Size(size))?;

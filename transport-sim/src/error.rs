@@ -61,6 +61,14 @@ pub enum SimError {
     /// The run was given up after the greatest number of events.
     #[error("given up after {0} events")]
     TooManyEvents(u64),
+    /// Whoever watches the run has given it up.
+    #[error("given up after {events} events and {} of virtual time", Us(*.time_ns))]
+    GivenUp {
+        /// Events so far.
+        events: u64,
+        /// The virtual time.
+        time_ns: u64,
+    },
     /// The run was given up at the end of virtual time.
     #[error("given up after {} of virtual time", Us(*.0))]
     TooLate(u64),

@@ -99,6 +99,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use task::Task;
+pub use world::RunProgress;
 use world::World;
 
 /// Runs a scenario once.
@@ -107,6 +108,18 @@ use world::World;
 /// If the scenario or the configuration asks for something that the simulator does not have, ranks get stuck, a
 /// message does not fit its receive, or a limit is hit.
 pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError> {
+    simulate_watched(scenario, config, &mut |_| true)
+}
+
+/// As [`simulate`], and shows from time to time how far the run is; it is given up when `watch` returns false.
+///
+/// # Errors
+/// As [`simulate`], and when the run is given up.
+pub fn simulate_watched(
+    scenario: &Scenario,
+    config: &Config,
+    watch: &mut dyn FnMut(RunProgress) -> bool,
+) -> Result<Report, SimError> {
     if !matches!(config.progress, Progress::None | Progress::Thread) {
         return Err(SimError::UnsupportedProgress(config.progress));
     }
@@ -122,10 +135,12 @@ pub fn simulate(scenario: &Scenario, config: &Config) -> Result<Report, SimError
     let threshold = program::threshold(&scenario.options, config);
     let job = Place { ranks: scenario.ranks, nodes: &scenario.nodes, windows: &windows, staging, threshold };
     match config.protocol {
-        Protocol::Published => world::<Published>(job, &options, config, driver).run(Some(scenario), title),
-        Protocol::Mirror => world::<Mirror>(job, &options, config, driver).run(Some(scenario), title),
+        Protocol::Published => {
+            world::<Published>(job, &options, config, driver).run(Some(scenario), title, watch)
+        }
+        Protocol::Mirror => world::<Mirror>(job, &options, config, driver).run(Some(scenario), title, watch),
         Protocol::Rget | Protocol::Rput => {
-            world::<Mirror<Classical>>(job, &options, config, driver).run(Some(scenario), title)
+            world::<Mirror<Classical>>(job, &options, config, driver).run(Some(scenario), title, watch)
         }
     }
 }
@@ -172,12 +187,15 @@ pub fn simulate_tasks(
         Driver::Task(Box::new(Task::new(me, mailbox, future)))
     };
     let (staging, threshold) = (staging(&job.options), program::threshold(&job.options, config));
+    let watch: &mut dyn FnMut(RunProgress) -> bool = &mut |_| true;
     let place = Place { ranks, nodes: &job.nodes, windows: &[], staging, threshold };
     match config.protocol {
-        Protocol::Published => world::<Published>(place, &options, config, driver).run(None, &job.title),
-        Protocol::Mirror => world::<Mirror>(place, &options, config, driver).run(None, &job.title),
+        Protocol::Published => {
+            world::<Published>(place, &options, config, driver).run(None, &job.title, watch)
+        }
+        Protocol::Mirror => world::<Mirror>(place, &options, config, driver).run(None, &job.title, watch),
         Protocol::Rget | Protocol::Rput => {
-            world::<Mirror<Classical>>(place, &options, config, driver).run(None, &job.title)
+            world::<Mirror<Classical>>(place, &options, config, driver).run(None, &job.title, watch)
         }
     }
 }

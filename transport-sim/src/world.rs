@@ -21,6 +21,17 @@ use carrousel_scenario::Scenario;
 
 /// The end of virtual time. It is far below the maximum of the type, so no sum of durations overflows.
 const TIME_NS_MAX: u64 = u64::MAX / 4;
+/// Events between two looks of whoever watches a run: some hundredths of a second.
+const LOOK_INTERVAL: u64 = 1 << 16;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunProgress {
+    /// Events so far.
+    pub events: u64,
+    /// The virtual time.
+    pub time_ns: u64,
+}
 
 /// The next work of a CPU.
 enum Next {
@@ -102,12 +113,26 @@ impl<'a, P: Protocol> World<'a, P> {
     }
 
     /// Runs all ranks to their end. `scenario` is given if they execute one; `title` is the title of the report.
-    pub(crate) fn run(mut self, scenario: Option<&Scenario>, title: &str) -> Result<Report, SimError> {
+    pub(crate) fn run(
+        mut self,
+        scenario: Option<&Scenario>,
+        title: &str,
+        watch: &mut dyn FnMut(RunProgress) -> bool,
+    ) -> Result<Report, SimError> {
+        let mut look_at = LOOK_INTERVAL;
         for rank in 0..self.processes.len() as u32 {
             self.queue.add(0, Occurrence::Cpu { rank, version: 0 });
         }
         while let Some(what) = self.queue.next() {
             self.check_limits()?;
+            let events = self.queue.processed();
+            if events >= look_at {
+                look_at = events + LOOK_INTERVAL;
+                let time_ns = self.queue.now();
+                if !watch(RunProgress { events, time_ns }) {
+                    return Err(SimError::GivenUp { events, time_ns });
+                }
+            }
             match what {
                 Occurrence::Cpu { rank, version } if version == self.cores[rank as usize].version => {
                     self.end_idleness(rank);

@@ -10,7 +10,7 @@
 //! leads from there. A path is found at the end, by walking the model again. (stateright's own search keeps each state
 //! of its frontier with its path, which of a long execution is more than the state.)
 //!
-//! **Leaves to others.** stateright's Explorer, which asks for the states that a person clicks at.
+//! **Leaves to others.** `explorer`, which makes the states that a person clicks at.
 //! **Entry point.** [`search`].
 
 mod known;

@@ -1,146 +1,95 @@
-//! The model as stateright's Explorer shows it: the same states and steps, in words and with the file's lines.
+//! The states and steps of one scenario, in words and with the file's lines, for a person who walks through them.
 
 use crate::action::Action;
 use crate::explain::{picture, situation, step};
 use crate::explore::Path;
-use crate::model::{Model, PROMISES, Settings, properties};
+use crate::model::{Model, PROMISES, Settings};
 use crate::program::Job;
 use crate::state::State;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
-use stateright::Property;
-use std::fmt;
-use std::hash::{Hash, Hasher};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use serde::Serialize;
+use stateright::Model as _;
 
-/// The names that states and steps are told with.
-struct Source {
-    job: Job,
-    scenario: Scenario,
+/// A state, how it was reached, and what can happen next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct View {
+    /// The steps that have led here, from the first.
+    pub taken: Vec<String>,
+    /// The state.
+    pub state: String,
+    /// The checks that it violates, and the promises of the library if it breaks one.
+    pub violated: Vec<&'static str>,
+    /// The steps taken, drawn as an SVG document; `None` before the first.
+    pub chart: Option<String>,
+    /// The steps that can come next: the path to a state is extended by a number, from 0.
+    pub steps: Vec<String>,
 }
 
-/// A [`Model`] of one scenario, whose states and steps print as sentences.
+/// The executions of a scenario, one state at a time.
+pub trait Explore: Send + Sync {
+    /// The state behind these steps, each by its number among the [`View::steps`] of the state before it; `None` if there
+    /// is no such step.
+    fn view(&self, path: &[usize]) -> Option<View>;
+}
+
+/// A [`Model`] of one scenario, with the names that states and steps are told with.
 pub(crate) struct Explorer<P: Protocol> {
     model: Model<P>,
-    source: Arc<Source>,
-    /// A broken promise has been reported, and by check, a violation.
-    is_broken: AtomicBool,
-    is_violated: [AtomicBool; Check::ALL.len()],
+    job: Job,
+    scenario: Scenario,
 }
 
 impl<P: Protocol> Explorer<P> {
     /// The model of `job`, which was made of `scenario`.
     pub(crate) fn new(job: Job, scenario: Scenario, settings: Settings) -> Self {
         let model = Model::new([job.clone()].into(), settings);
-        let source = Arc::new(Source { job, scenario });
-        Self { model, source, is_broken: AtomicBool::default(), is_violated: Default::default() }
+        Self { model, job, scenario }
     }
 
-    fn show(&self, state: State<P>) -> ShownState<P> {
-        ShownState { state, source: Arc::clone(&self.source) }
+    /// The steps from a state, and the states that they lead to.
+    fn next(&self, state: &State<P>) -> Vec<(Action, State<P>)> {
+        let mut possible = Vec::new();
+        self.model.actions(state, &mut possible);
+        let to = |action| Some((action, self.model.next_state(state, action)?));
+        possible.into_iter().filter_map(to).collect()
     }
 
-    /// Only the first breach is reported: stateright keeps the last one.
-    fn keeps_promises(&self, shown: &ShownState<P>) -> bool {
-        self.model.keeps_promises(&shown.state) || self.is_broken.swap(true, Ordering::Relaxed)
-    }
-
-    fn holds(&self, shown: &ShownState<P>, check: Check) -> bool {
-        self.model.holds(&shown.state, check)
-            || self.is_violated[check as usize].swap(true, Ordering::Relaxed)
-    }
-}
-
-/// A state that prints as sentences.
-#[derive(Clone)]
-pub(crate) struct ShownState<P: Protocol> {
-    state: State<P>,
-    source: Arc<Source>,
-}
-
-impl<P: Protocol> fmt::Debug for ShownState<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&situation(&self.source.job, Some(&self.source.scenario), &self.state))
-    }
-}
-
-impl<P: Protocol> PartialEq for ShownState<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.state == other.state
-    }
-}
-
-impl<P: Protocol> Hash for ShownState<P> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.state.hash(state);
-    }
-}
-
-/// A step between two states, which prints as a sentence.
-#[derive(Clone)]
-pub(crate) struct ShownAction<P: Protocol> {
-    action: Action,
-    before: Arc<State<P>>,
-    after: State<P>,
-    source: Arc<Source>,
-}
-
-impl<P: Protocol> fmt::Debug for ShownAction<P> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Source { job, scenario } = &*self.source;
-        let Some(narrated) = step(job, Some(scenario), &self.before, self.action, &self.after) else {
-            return Ok(());
+    fn step(&self, before: &State<P>, action: Action, after: &State<P>) -> String {
+        let Some(narrated) = step(&self.job, Some(&self.scenario), before, action, after) else {
+            return String::new();
         };
         match (narrated.rank, narrated.line) {
-            (Some(rank), Some(line)) => write!(f, "rank {rank}, line {line}: {}", narrated.what),
-            (Some(rank), None) => write!(f, "rank {rank}: {}", narrated.what),
-            (None, _) => f.write_str(&narrated.what),
+            (Some(rank), Some(line)) => format!("rank {rank}, line {line}: {}", narrated.what),
+            (Some(rank), None) => format!("rank {rank}: {}", narrated.what),
+            (None, _) => narrated.what,
         }
     }
-}
 
-impl<P: Protocol> PartialEq for ShownAction<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.action == other.action && self.before == other.before
+    fn violated(&self, state: &State<P>) -> Vec<&'static str> {
+        let promises = (!self.model.keeps_promises(state)).then_some(PROMISES);
+        let checks = Check::ALL.into_iter().filter(|check| !self.model.holds(state, *check));
+        promises.into_iter().chain(checks.map(Check::name)).collect()
     }
 }
 
-impl<P: Protocol> stateright::Model for Explorer<P> {
-    type State = ShownState<P>;
-    type Action = ShownAction<P>;
-
-    fn init_states(&self) -> Vec<Self::State> {
-        self.model.init_states().into_iter().map(|state| self.show(state)).collect()
-    }
-
-    fn actions(&self, shown: &Self::State, actions: &mut Vec<Self::Action>) {
-        let mut possible = Vec::new();
-        self.model.actions(&shown.state, &mut possible);
-        let before = Arc::new(shown.state.clone());
-        actions.extend(possible.into_iter().filter_map(|action| {
-            let after = self.model.next_state(&shown.state, action)?;
-            Some(ShownAction { action, before: Arc::clone(&before), after, source: Arc::clone(&self.source) })
-        }));
-    }
-
-    fn next_state(&self, _: &Self::State, action: Self::Action) -> Option<Self::State> {
-        Some(self.show(action.after))
-    }
-
-    fn format_step(&self, _: &Self::State, action: Self::Action) -> Option<String> {
-        Some(format!("{action:?}\n\n{:?}", self.show(action.after.clone())))
-    }
-
-    fn as_svg(&self, path: stateright::Path<Self::State, Self::Action>) -> Option<String> {
-        let steps = path.into_vec().into_iter();
-        let steps = steps.map(|(shown, action)| (shown.state, action.map(|action| action.action))).collect();
-        let chart = picture(&self.source.job, Some(&self.source.scenario), &Path { steps })?;
-        Some(chart.svg())
-    }
-
-    fn properties(&self) -> Vec<Property<Self>> {
-        properties!(Self, ShownState<P>, Self::keeps_promises, Self::holds)
+impl<P: Protocol> Explore for Explorer<P> {
+    fn view(&self, path: &[usize]) -> Option<View> {
+        let mut state = self.model.init_states().into_iter().next()?;
+        let (mut taken, mut steps) = (Vec::new(), Vec::new());
+        for number in path {
+            let (action, after) = self.next(&state).into_iter().nth(*number)?;
+            taken.push(self.step(&state, action, &after));
+            steps.push((std::mem::replace(&mut state, after), Some(action)));
+        }
+        let next = self.next(&state);
+        let next = next.iter().map(|(action, after)| self.step(&state, *action, after)).collect();
+        let said = situation(&self.job, Some(&self.scenario), &state);
+        let violated = self.violated(&state);
+        steps.push((state, None));
+        let drawn = !path.is_empty();
+        let chart = drawn.then(|| picture(&self.job, Some(&self.scenario), &Path { steps })).flatten();
+        Some(View { taken, state: said, violated, chart: chart.map(|chart| chart.svg()), steps: next })
     }
 }
 
@@ -149,7 +98,6 @@ mod tests {
     use super::*;
     use carrousel_rank::Mirror;
     use carrousel_scenario::load;
-    use stateright::Model as _;
 
     const TEXT: &str = "\
 ranks 2
@@ -161,30 +109,26 @@ rank 1
   recv from 0 tag 1 size 8
 ";
 
-    /// The states and steps of one execution, as the Explorer shows them.
-    fn execution(text: &str) -> Vec<String> {
+    fn explorer() -> Explorer<Mirror> {
         let scenario =
-            load("test.scn", text.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
+            load("test.scn", TEXT.as_bytes()).unwrap_or_else(|error| panic!("{}", error.render(false)));
         let job = crate::scenario::job(&scenario, false).unwrap_or_else(|error| panic!("{error}"));
-        let explorer = Explorer::<Mirror>::new(job, scenario, Settings::default());
-        let mut shown = explorer.init_states().swap_remove(0);
-        let mut said = vec![format!("{shown:#?}")];
-        loop {
-            let mut actions = Vec::new();
-            explorer.actions(&shown, &mut actions);
-            let Some(action) = actions.first().cloned() else { return said };
-            said.push(explorer.format_action(&action));
-            let outcome = explorer.format_step(&shown, action.clone());
-            let Some(next) = explorer.next_state(&shown, action) else { return said };
-            shown = next;
-            said.push(format!("{shown:#?}"));
-            assert!(outcome.is_some_and(|outcome| outcome.ends_with(&format!("{shown:?}"))));
-        }
+        Explorer::new(job, scenario, Settings::default())
     }
 
     #[test]
     fn states_and_steps_are_sentences_with_lines() {
-        let said = execution(TEXT).join("\n---\n");
+        let (explorer, mut path, mut said) = (explorer(), Vec::new(), Vec::new());
+        let last = loop {
+            let view = explorer.view(&path).expect("each step was offered");
+            said.push(view.state.clone());
+            let Some(step) = view.steps.first() else { break view };
+            said.push(step.clone());
+            path.push(0);
+        };
+        assert_eq!((last.taken.len(), last.violated), (path.len(), vec!["deadlock-freedom"]));
+        assert!(last.chart.is_some_and(|chart| chart.contains("<svg")));
+        let said = said.join("\n---\n");
         assert!(!said.contains("Proc {") && !said.contains("Handle") && !said.contains("Land("), "{said}");
         for expected in [
             "rank 0 is at line 3 (`r = isend to 1 tag 0 size 64KiB`)",
@@ -197,5 +141,12 @@ rank 1
         ] {
             assert!(said.contains(expected), "{expected:?} is not in\n{said}");
         }
+    }
+
+    #[test]
+    fn a_step_that_is_not_offered_leads_nowhere() {
+        let explorer = explorer();
+        let steps = explorer.view(&[]).expect("there is a first state").steps.len();
+        assert_eq!((explorer.view(&[steps]), explorer.view(&[usize::MAX, 0])), (None, None));
     }
 }

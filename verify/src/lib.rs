@@ -76,7 +76,7 @@ pub mod cycle;
 pub mod epoch;
 pub mod explain;
 pub mod explore;
-mod explorer;
+pub mod explorer;
 mod facts;
 mod forget;
 mod grants;

@@ -56,7 +56,7 @@ impl Footprint {
     ///
     /// Where address space or data run out, an allocation fails and the process is aborted, even if it would use
     /// little of the memory. A collection that grows doubles, so the data has to fit a second time.
-    fn is_beyond(&self, most: &Self) -> bool {
+    pub fn is_beyond(&self, most: &Self) -> bool {
         let beyond =
             |has: Option<u64>, most: Option<u64>| has.zip(most).is_some_and(|(has, most)| has > most);
         let again = |has: Option<u64>| Some(has?.saturating_add(self.data.unwrap_or(0)));

@@ -4,7 +4,6 @@ mod transitions;
 
 pub use crate::settings::Settings;
 pub use transitions::PROMISES;
-pub(crate) use transitions::properties;
 
 use crate::action::{Action, Choice};
 use crate::facts::Facts;

@@ -3,7 +3,7 @@
 use crate::applicable::is_applicable;
 use crate::explain::explain;
 use crate::explore::{Limits, Stopped, explore};
-use crate::explorer::Explorer;
+use crate::explorer::{Explore, Explorer};
 use crate::model::Settings;
 use crate::program::Job;
 use crate::rendezvous::{Rendezvous, WithProtocol, with_every_rule, with_protocol};
@@ -15,8 +15,6 @@ use crate::weakest::Order;
 use carrousel_program::aspects;
 use carrousel_rank::Protocol;
 use carrousel_scenario::{Check, Scenario};
-use stateright::Model as _;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -63,14 +61,6 @@ pub enum Error {
     /// The Explorer shows only the rules that run in production: each further rule set is more code to compile.
     #[error("the Explorer shows the protocols with every rule on: leave out `--without` or `--explore`")]
     ExploreWithout,
-    /// The address to serve at cannot be used.
-    #[error("cannot serve at {address}: {reason}")]
-    Address {
-        /// The address.
-        address: SocketAddr,
-        /// What the system says.
-        reason: String,
-    },
 }
 
 /// Appended to a counterexample that is not known to be a shortest one.
@@ -106,33 +96,28 @@ pub fn check(scenario: &Scenario, request: &Request<'_>) -> Result<Report, Error
     Ok(with_protocol(request.rendezvous, rule, settings, checking)?)
 }
 
-/// Serves stateright's Explorer over a scenario, for ever.
+/// The states of a scenario, for a person who walks through them.
 ///
 /// # Errors
-/// When the scenario cannot be explored or the address not be used.
-pub fn serve(scenario: &Scenario, request: &Request<'_>, address: SocketAddr) -> Result<(), Error> {
+/// When the scenario cannot be explored.
+pub fn explorer(scenario: &Scenario, request: &Request<'_>) -> Result<Box<dyn Explore>, Error> {
     if request.without.is_some() {
         return Err(Error::ExploreWithout);
     }
     let job = job(scenario, request.portable)?;
-    // stateright's server ends the process if it cannot listen, so the address is tried first.
-    std::net::TcpListener::bind(address)
-        .map_err(|error| Error::Address { address, reason: error.to_string() })?;
     let settings = Settings { reduce: request.reduce, portable: request.portable, ..Settings::default() };
-    with_every_rule(request.rendezvous, settings, Serving { job, scenario: scenario.clone(), address });
-    Ok(())
+    Ok(with_every_rule(request.rendezvous, settings, Walking { job, scenario: scenario.clone() }))
 }
 
-struct Serving {
+struct Walking {
     job: Job,
     scenario: Scenario,
-    address: SocketAddr,
 }
 
-impl WithProtocol for Serving {
-    type Output = ();
-    fn run<P: Protocol>(self, settings: Settings) {
-        Explorer::<P>::new(self.job, self.scenario, settings).checker().serve(self.address);
+impl WithProtocol for Walking {
+    type Output = Box<dyn Explore>;
+    fn run<P: Protocol>(self, settings: Settings) -> Self::Output {
+        Box::new(Explorer::<P>::new(self.job, self.scenario, settings))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::pt2pt::{MeasurementFormat, Pt2ptArgs};
 use super::rank;
+use crate::closed;
 use crate::failure::Failure;
 use crate::input;
 use crate::out::Out;
@@ -32,5 +33,6 @@ pub(super) fn run(args: &Pt2ptArgs, out: &mut Out, errors: Style) -> Result<Stat
         // The output of a rank is a pipe to this process.
         job.environment.push(("CLICOLOR_FORCE".into(), "1".into()));
     }
-    run::start(&job, None, errors)
+    job.output_is_closed = closed::stdout();
+    run::start(&job, None, None, errors)
 }

@@ -76,7 +76,8 @@ before the program may be left out.
 Hosts are reached by ssh, which must not need a password; the first one gets
 rank 0. Each needs carrousel and the program at the same paths as here; ranks
 start in this directory (or --wdir), with PATH and what sets options
-(CARROUSEL_...) as they are here. Other variables go there by -x only.
+(CARROUSEL_...) as they are here. Other variables go there by -x only. A host that
+does not answer within --host-timeout ends the job.
 
 By default, ranks are bound to cores where a host has as many processors for
 the job as it gets ranks, and more than one rank. Two jobs on the same
@@ -86,7 +87,7 @@ Exit status: 0 when all ranks succeed; otherwise that of the rank that failed
 first, or 128 + the number of the signal that killed it. 128 + the number of a
 signal by which the command was to end, if ranks had to be killed, had not been
 started, or their output was not read; 124 after --timeout; 141 when nobody
-reads the output; 255 when a host is lost; 127 when there is no such program,
+reads the output; 255 when a host is lost, or does not answer; 127 when there is no such program,
 126 when it cannot be started; 2 for a wrong command line, or output that cannot
 be written.")]
 pub(crate) struct RunArgs {
@@ -128,6 +129,9 @@ pub(crate) struct RunArgs {
     /// End the job when it has taken so long: 90s, 10m
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(super) timeout: Option<Duration>,
+    /// Give a host up that has not answered by then
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    pub(super) host_timeout: Duration,
     /// Kill ranks that do not end so long after SIGINT, SIGTERM or SIGHUP; 0: only when another one comes
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "5s")]
     pub(super) kill_after: Duration,

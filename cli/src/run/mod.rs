@@ -7,6 +7,7 @@ mod timeline;
 pub(crate) use self::args::{RunArgs, normal_command_line};
 pub(crate) use self::rank::is_one as is_rank;
 
+use crate::closed;
 use crate::failure::{Failure, shown};
 use crate::input;
 use crate::out::Out;
@@ -21,6 +22,7 @@ use carrousel_launch::{
 use carrousel_options::{Settings, read_bounded};
 use carrousel_runner::{WaitReports, exceeds_memory_ahead};
 use carrousel_scenario::Scenario;
+use carrousel_system::record::exposure;
 use carrousel_trace::{TraceError, has_part, prepare};
 use std::env;
 use std::ffi::OsString;
@@ -32,13 +34,19 @@ use std::time::{Duration, Instant};
 /// Failures that are reported one by one; a thousand ranks that fail alike are cut short.
 const TOLD: usize = 4;
 
+/// Before anything else: from now on a signal that asks for the end is answered, if these words are a launcher's.
+pub(crate) fn end_by_signals_early(words: &[OsString]) -> Result<(), Failure> {
+    let command = words.iter().skip(1).find(|word| !word.to_string_lossy().starts_with('-'));
+    let launches = command.is_some_and(|word| word == "run")
+        && !words.iter().any(|word| word == "--agent")
+        && !rank::is_one();
+    if launches { end_by_signals().map_err(Failure::wrong) } else { Ok(()) }
+}
+
 /// `carrousel run`.
 pub(crate) fn run(args: &RunArgs, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     if args.agent {
         return agent().map(|()| Status::Fine).map_err(Failure::wrong);
-    }
-    if !rank::is_one() {
-        end_by_signals().map_err(Failure::wrong)?;
     }
     if let Some(file) = &args.file {
         return run_scenario(args, file, out, errors);
@@ -46,7 +54,7 @@ pub(crate) fn run(args: &RunArgs, out: &mut Out, errors: Style) -> Result<Status
     let mut job = Job::new("", 1);
     job.programs = args.programs()?;
     let job = args.place(job)?;
-    let done = start(&job, None, errors)?;
+    let done = start(&job, args.trace.as_ref(), None, errors)?;
     args.say_untraced(errors);
     Ok(done)
 }
@@ -96,7 +104,7 @@ fn run_scenario(args: &RunArgs, file: &Path, out: &mut Out, errors: Style) -> Re
     }
     arguments.push(meant(file)?.into());
     job.programs[0].directory.clone_from(&args.wdir);
-    start(&args.place(job)?, Some((&scenario, &settings)), errors)
+    start(&args.place(job)?, args.trace.as_ref(), Some((&scenario, &settings)), errors)
 }
 
 /// Bytes of the longest file of hosts: some hundred thousand of them.
@@ -117,6 +125,8 @@ impl RunArgs {
         job.bind = self.bind.map_or(Bind::CoreIfRoom, Bind::from);
         job.report_bindings = self.report_bindings;
         job.timeout = self.timeout;
+        job.host_timeout = self.host_timeout;
+        job.output_is_closed = closed::stdout();
         job.kill_after = Some(self.kill_after).filter(|time| !time.is_zero());
         job.hosts = match &self.hostfile {
             Some(file) => Host::listed_in(&shown(file), &read_hosts(file)?).map_err(Failure::wrong)?,
@@ -168,13 +178,25 @@ pub(crate) fn own_path() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::wrong(format_args!("cannot tell where carrousel is, to start it: {error}")))
 }
 
-/// Starts a job and waits for it. A job of a scenario whose ranks have waited for each other for the time that its options
-/// say is ended.
+/// Others may exchange what the ranks write to a directory.
+fn say_exposed(directory: &Path, errors: Style) {
+    if let Some(exposure) = exposure(directory) {
+        let (note, directory) = (errors.paint(Paint::Note, "note:"), shown(directory));
+        to_stderr(&format!("{note} others may exchange what is written to {directory}: {exposure}"));
+    }
+}
+
+/// Starts a job, which records a trace in `trace`, and waits for it. A job of a scenario whose ranks have waited for each other
+/// for the time that its options say is ended.
 pub(crate) fn start(
     job: &Job,
+    trace: Option<&PathBuf>,
     scenario: Option<(&Scenario, &Settings)>,
     errors: Style,
 ) -> Result<Status, Failure> {
+    for directory in job.output_directory.iter().chain(trace) {
+        say_exposed(directory, errors);
+    }
     let patience = scenario.and_then(|(scenario, settings)| {
         settings.clone().with_scenario(scenario).hang_report().map(Duration::from_nanos)
     });

@@ -1,6 +1,7 @@
 //! Arguments of `carrousel sim`.
 
 use crate::report::Format;
+use carrousel_options::parse_size;
 use carrousel_transport_sim::{Acquisition, Copies, Progress, Protocol};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -78,6 +79,10 @@ pub(crate) struct SimArgs {
     /// Draw the run: ranks as lanes, and the messages between them
     #[arg(long, value_name = "OUT.svg|OUT.html")]
     pub(super) timeline: Option<PathBuf>,
+    /// Give the simulation of a scenario up when this process has so much memory, such as 8GiB [default: three quarters of
+    /// what the host and its control groups have left]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size, conflicts_with = "app")]
+    pub(super) max_memory: Option<u64>,
     /// Seed of the jitter
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) seed: u64,

@@ -4,6 +4,7 @@ mod app;
 mod args;
 pub(crate) mod human;
 pub(crate) mod overlap;
+mod watch;
 
 pub(crate) use self::args::SimArgs;
 
@@ -17,7 +18,7 @@ use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use crate::verify::Drawing;
 use carrousel_scenario::Scenario;
-use carrousel_transport_sim::{Config, Network, Report, SimError, simulate, timeline};
+use carrousel_transport_sim::{Config, Network, Report, SimError, timeline};
 use std::fs;
 use std::path::Path;
 
@@ -43,7 +44,8 @@ pub(crate) fn run(args: &SimArgs, out: &mut Out, errors: Style) -> Result<Status
     config.jitter_per_mille = args.jitter;
     (config.statements_max, config.late_max) = human::recorded(args);
     config.timeline = drawing.is_some();
-    let report = simulate(&scenario, &config).map_err(|error| refusal(&scenario, &error, errors))?;
+    let refused = |error: &SimError| refusal(&scenario, error, errors);
+    let report = watch::watched(&scenario, &config, args.max_memory, errors, refused)?;
     match args.format {
         Format::Json => out.line(&json(&SimulationReport::new(&scenario.file, &report))?)?,
         Format::Human => human::print(&scenario, &report, out)?,

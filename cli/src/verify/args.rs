@@ -73,9 +73,9 @@ pub(crate) struct VerifyArgs {
     /// `--portable`, an order that MPI promises can be named as well, such as `FLUSH_COMPLETES_AT_TARGET`
     #[arg(long, value_name = "RULE", conflicts_with_all = ["suite", "merge"])]
     pub(crate) without: Option<String>,
-    /// Serve stateright's Explorer instead: the states, step by step, in a browser. A port alone means
-    /// this host only; another interface has to be named
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:3000")]
+    /// Serve the states to a browser on this host instead, step by step, at the address that is printed: it goes on
+    /// with a secret. Without a port, at one that is free
+    #[arg(long, value_name = "PORT", num_args = 0..=1, default_missing_value = "0")]
     #[arg(value_parser = parse_address, conflicts_with_all = ["suite", "merge", "chart"])]
     pub(crate) explore: Option<SocketAddr>,
     /// Explore every order, those too that make no difference; slow, for doubts about the reductions

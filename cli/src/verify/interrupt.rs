@@ -1,5 +1,5 @@
-//! Ctrl-C during an exploration: the first one ends the search, and what is known by then is told; a second one ends
-//! the process.
+//! Ctrl-C during a search: the first one ends it, and what is known by then is told; a second one ends the process, and so
+//! does the first one while nothing is searched: a file that is read may have no end.
 
 use crate::failure::Failure;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -16,17 +16,42 @@ const ECHOES: Duration = Duration::from_secs(1);
 /// What the thread that waits for signals needs, of address space, too.
 const STACK_BYTES: usize = 64 << 10;
 
-/// From now on SIGINT and SIGTERM set the flag, and end the process if it has been set for a second.
-pub(crate) fn catch() -> Result<Arc<AtomicBool>, Failure> {
-    let interrupted = Arc::new(AtomicBool::new(false));
+/// What SIGINT and SIGTERM do.
+#[derive(Clone, Default)]
+pub(crate) struct Interrupt {
+    interrupted: Arc<AtomicBool>,
+    searching: Arc<AtomicBool>,
+}
+
+impl Interrupt {
+    /// Searches, and passes on the flag that a signal sets meanwhile.
+    pub(crate) fn during<T>(&self, search: impl FnOnce(&AtomicBool) -> T) -> T {
+        self.searching.store(true, Ordering::Relaxed);
+        let found = search(&self.interrupted);
+        self.searching.store(false, Ordering::Relaxed);
+        found
+    }
+
+    /// Whether a signal has come.
+    pub(crate) fn has_come(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+/// From now on SIGINT and SIGTERM end a search, and the process when nothing is searched, or a search was ended a second
+/// before.
+pub(crate) fn catch() -> Result<Interrupt, Failure> {
+    let interrupt = Interrupt::default();
     let mut signals = Signals::new([SIGINT, SIGTERM])
         .map_err(|error| Failure::wrong(format_args!("cannot catch signals: {error}")))?;
-    let flag = Arc::clone(&interrupted);
+    let Interrupt { interrupted, searching } = interrupt.clone();
     let wait = move || {
-        let mut first = None;
+        let mut first: Option<Instant> = None;
         for signal in signals.forever() {
-            flag.store(true, Ordering::Relaxed);
-            if first.get_or_insert_with(Instant::now).elapsed() > ECHOES {
+            let is_first = first.is_none();
+            let since = *first.get_or_insert_with(Instant::now);
+            interrupted.store(true, Ordering::Relaxed);
+            if since.elapsed() > ECHOES || is_first && !searching.load(Ordering::Relaxed) {
                 // It fails for signals that do not exist.
                 let _ = emulate_default_handler(signal);
             }
@@ -37,5 +62,5 @@ pub(crate) fn catch() -> Result<Arc<AtomicBool>, Failure> {
         .stack_size(STACK_BYTES)
         .spawn(wait)
         .map_err(|error| Failure::wrong(format_args!("cannot wait for signals: {error}")))?;
-    Ok(interrupted)
+    Ok(interrupt)
 }

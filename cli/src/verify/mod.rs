@@ -2,6 +2,7 @@
 
 mod args;
 mod charts;
+mod explore;
 mod human;
 mod interrupt;
 pub(crate) mod memory;

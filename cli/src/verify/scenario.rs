@@ -1,6 +1,8 @@
 //! Verifying scenarios.
 
 use super::args::{Protocol, VerifyArgs};
+use super::explore::Server;
+use super::interrupt::Interrupt;
 use super::verdict::conclude;
 use super::{Drawing, charts, human, interrupt, memory, progress};
 use crate::failure::Failure;
@@ -15,10 +17,9 @@ use carrousel_scenario::Scenario;
 use carrousel_verify::explore::{Limits, SearchProgress};
 use carrousel_verify::rendezvous::Rendezvous;
 use carrousel_verify::report::Counterexample;
-use carrousel_verify::run::{Error, Request, check, serve as serve_explorer};
+use carrousel_verify::run::{Error, Request, check, explorer};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Verifies each file; the status is the worst one.
 pub(crate) fn run(
@@ -33,18 +34,18 @@ pub(crate) fn run(
     }
     let drawing = args.chart.as_deref().map(Drawing::of).transpose()?;
     say_environment(settings, errors);
-    let interrupted = interrupt::catch()?;
+    let interrupt = interrupt::catch()?;
     let mut worst = Status::Fine;
     for (at, file) in args.files.iter().enumerate() {
         if at > 0 && args.format == Format::Human {
             out.line("")?;
         }
-        let result = one(args, file, drawing, settings, &interrupted, out, errors);
+        let result = one(args, file, drawing, settings, &interrupt, out, errors);
         let status = out.settle(result, errors)?;
         worst = worst.max(status);
         out.flush()?;
         let left = args.files.len() - at - 1;
-        if left > 0 && interrupted.load(Ordering::Relaxed) {
+        if left > 0 && interrupt.has_come() {
             let files = if left == 1 { "1 file is".to_owned() } else { format!("{left} files are") };
             to_stderr(&format!("{} {files} not verified", errors.paint(Paint::Note, "interrupted:")));
             return Ok(worst.max(Status::Inconclusive));
@@ -64,7 +65,7 @@ fn one(
     file: &Path,
     drawing: Option<Drawing>,
     settings: &Settings,
-    interrupted: &AtomicBool,
+    interrupt: &Interrupt,
     out: &mut Out,
     errors: Style,
 ) -> Result<Status, Failure> {
@@ -72,9 +73,12 @@ fn one(
     let mut report = {
         let line = progress::Line::new(&scenario.file, errors);
         let show = |progress: SearchProgress| line.show(progress);
-        let mut request = request(args, &show);
-        request.limits.interrupt = Some(interrupted);
-        check(&scenario, &request).map_err(|error| refusal(&scenario, &error, errors))?
+        let checked = interrupt.during(|interrupted| {
+            let mut request = request(args, &show);
+            request.limits.interrupt = Some(interrupted);
+            check(&scenario, &request)
+        });
+        checked.map_err(|error| refusal(&scenario, &error, errors))?
     };
     // JSON has all steps, and marks those that matter.
     if args.full && args.format == Format::Human {
@@ -92,7 +96,7 @@ fn one(
     Ok(conclusion.status)
 }
 
-/// Serves the Explorer until the user has seen enough.
+/// Serves the states to a browser until the user has seen enough.
 pub(crate) fn serve(
     args: &VerifyArgs,
     address: SocketAddr,
@@ -106,16 +110,12 @@ pub(crate) fn serve(
     };
     let scenario = input::scenario(file, settings, errors)?;
     say_environment(settings, errors);
-    if !address.ip().is_loopback() {
-        let note = errors.paint(Paint::Note, "note:");
-        to_stderr(&format!(
-            "{note} {address} is open to other hosts; any host that reaches it sees the states"
-        ));
-    }
-    to_stderr(&format!("exploring {} at http://{address}/ until interrupted", scenario.file));
     let nothing = |_: SearchProgress| ();
-    serve_explorer(&scenario, &request(args, &nothing), address)
-        .map_err(|error| refusal(&scenario, &error, errors))?;
+    let states =
+        explorer(&scenario, &request(args, &nothing)).map_err(|error| refusal(&scenario, &error, errors))?;
+    let server = Server::listen(address)?;
+    to_stderr(&format!("exploring {} at {} until interrupted", scenario.file, server.url));
+    server.serve(states);
     Ok(Status::Fine)
 }
 
@@ -146,9 +146,6 @@ fn refusal(scenario: &Scenario, error: &Error, errors: Style) -> Failure {
             None => Failure::wrong(format_args!("{}: {job}", scenario.file)),
         },
         Error::Rule(_) => Failure::wrong(error).with_help("`carrousel info` lists the rules"),
-        Error::Address { .. } => {
-            Failure::wrong(error).with_help("name another port, such as `--explore 3001`")
-        }
         _ => Failure::wrong(error),
     }
 }

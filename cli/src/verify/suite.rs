@@ -19,8 +19,8 @@ use std::path::Path;
 
 /// Runs a suite.
 pub(crate) fn run(args: &VerifyArgs, which: Suite, out: &mut Out, errors: Style) -> Result<Status, Failure> {
-    let interrupted = interrupt::catch()?;
-    let report = {
+    let interrupt = interrupt::catch()?;
+    let report = interrupt.during(|interrupted| {
         let line = progress::Line::new("suite", errors);
         let began = |name: &str, at: usize, of: usize| line.say(format!("{}/{of}: {name}", at + 1));
         let settings = SuiteSettings {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &VerifyArgs, which: Suite, out: &mut Out, errors: Style)
             limits: Limits {
                 threads: args.threads(),
                 memory: memory::bounds(args.max_memory),
-                interrupt: Some(&interrupted),
+                interrupt: Some(interrupted),
                 ..Limits::default()
             },
             reduce: !args.no_reduction,
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &VerifyArgs, which: Suite, out: &mut Out, errors: Style)
             Suite::Epoch => suite::epoch(&settings),
             Suite::Ablations => suite::ablations(&settings),
         }
-    };
+    });
     conclude(args, &report, out)
 }
 

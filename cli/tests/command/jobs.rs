@@ -4,7 +4,7 @@
 
 use crate::common::{Place, Ran};
 use serde_json::Value;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const ROLE: &str = "JOBS_TEST_ROLE";
@@ -102,6 +102,10 @@ fn rank() {
         "panics" if me == 1 => panic!("rank 1 is not feeling well"),
         "leaves" if me == 1 => std::process::exit(0),
         "aborts" if me == 1 => job.abort(9, "rank 1 has had enough"),
+        "execs" if me == 1 => {
+            let error = std::os::unix::process::CommandExt::exec(Command::new("sleep").arg("60"));
+            panic!("it is there: {error}");
+        }
         // The others need rank 1 in a different way each.
         _ => {
             let result = match me {
@@ -263,6 +267,31 @@ fn when_a_rank_dies_the_others_are_told_and_the_job_ends() {
             let told = format!("told: {other}: MPI_ERR_PROC_FAILED: rank ");
             assert!(ran.out.contains(&told), "{role}: {told:?} is not in\n{}\n{}", ran.out, ran.err);
         }
+    }
+}
+
+/// Its process is there, and its memory is not.
+#[test]
+fn a_rank_that_becomes_another_program_is_named_first_and_at_once() {
+    let ran = job(&Place::new(), 4, "execs").status(1);
+    let gone = "rank 1 has left without finalizing: its process goes on as `sleep`, most likely by `exec`";
+    let first = ran.err.lines().find(|line| line.contains("error: ")).unwrap_or_default();
+    assert!(first.ends_with(gone), "{}\n{}", ran.err, ran.out);
+    for rank in [0, 2, 3] {
+        let told = format!("told: {rank}: MPI_ERR_PROC_FAILED: rank ");
+        let line = ran.out.lines().find(|line| line.contains(&told)).unwrap_or_else(|| panic!("{}", ran.out));
+        // Whichever rank it has missed: the first one is named.
+        assert!(line.contains("rank 1 ") && line.contains("most likely by `exec`"), "{line}");
+    }
+}
+
+/// A rank that waits for any other may miss first one that has ended because of another.
+#[test]
+fn the_rank_that_died_first_is_named_by_all() {
+    let ran = job(&Place::new(), 10, "killed").status(137);
+    for line in ran.out.lines().filter(|line| line.contains("told: ")) {
+        let names_another = !line.contains("MPI_ERR_PROC_FAILED: rank 1 is gone");
+        assert!(!names_another || line.contains("before, rank 1 was killed by SIGKILL"), "{line}");
     }
 }
 

@@ -169,9 +169,14 @@ impl Launcher {
         self.link.leave();
     }
 
-    /// The ranks that the launcher says have ended since it was last asked.
-    pub(super) fn lost(&self) -> Result<Vec<RankId>, Error> {
+    /// The ranks that the launcher says were lost since it was last asked, each with whether its process goes on without it.
+    pub(super) fn lost(&self) -> Result<Vec<(RankId, bool)>, Error> {
         self.link.lost()
+    }
+
+    /// Why a rank is lost, as far as the launcher has told.
+    pub(super) fn cause_of_loss(&self, rank: RankId) -> Option<String> {
+        self.link.cause_of_loss(rank)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The connection to the launcher by PMI-1, which several parts of a rank share.
 
 use crate::Error;
-use carrousel_launch::{Client, PeerEvent};
+use carrousel_launch::{Client, Ending, PeerEvent};
 use carrousel_rank::RankId;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -57,14 +57,24 @@ impl PmiConnection {
         Ok(told.unwrap_or(false))
     }
 
-    /// The ranks that have ended since this was last called.
-    pub fn lost(&self) -> Result<Vec<RankId>, Error> {
+    /// The ranks that were lost since this was last called, each with whether its process goes on without it.
+    pub fn lost(&self) -> Result<Vec<(RankId, bool)>, Error> {
         let rank = |event: PeerEvent| match event {
-            PeerEvent::Lost { rank, .. } => Some(RankId(rank)),
+            PeerEvent::Lost { rank, how } => Some((RankId(rank), matches!(how, Ending::Disconnected { .. }))),
             _ => None,
         };
         let events = self.with(|client| Ok(client.peer_events()?))?.unwrap_or_default();
         Ok(events.into_iter().filter_map(rank).collect())
+    }
+
+    /// Why a rank is lost, as far as the launcher has told: that another one was lost before it, which is the cause, most
+    /// likely; or that its process goes on without it.
+    pub(super) fn cause_of_loss(&self, rank: RankId) -> Option<String> {
+        match self.client().as_mut()?.first_lost()? {
+            (first, ending) if first != rank.0 => Some(format!("before, rank {first} {ending}")),
+            (_, ending @ Ending::Disconnected { .. }) => Some(format!("it {ending}")),
+            _ => None,
+        }
     }
 
     /// Tells the launcher that this rank lets go of what its peers use, if it has not left the job.

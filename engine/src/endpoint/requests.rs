@@ -132,7 +132,8 @@ impl Endpoint {
         let lost = || {
             let net = self.net.as_mut().and_then(|net| net.out().loss_of(rank).map(ToString::to_string));
             let shm = || self.node.out().loss_of(rank).map(ToString::to_string);
-            Error::PeerLost { rank: rank.0, why: net.or_else(shm) }
+            let cause = || self.launcher.as_ref().and_then(|launcher| launcher.cause_of_loss(rank));
+            Error::PeerLost { rank: rank.0, why: net.or_else(shm).or_else(cause) }
         };
         self.driver.resources.errors.of(rank).unwrap_or_else(lost).into()
     }

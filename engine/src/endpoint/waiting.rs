@@ -156,8 +156,13 @@ impl Endpoint {
         if idles && let Some(waiting) = launcher.wait_on().and_then(|waited| self.waiting(waited)) {
             launcher.tell(&waiting)?;
         }
-        for rank in launcher.lost()? {
+        for (rank, process_goes_on) in launcher.lost()? {
             let transports = &mut Transports::of(&mut self.node, &mut self.net);
+            // A process that has become another program keeps its number, and answers no more.
+            if process_goes_on && transports.shm.serves(rank) {
+                transports.shm.abandon(rank);
+                continue;
+            }
             // The transport reports the end of a watched rank itself, after all that the rank had sent.
             if transports.shm.serves(rank) {
                 if !transports.is_watched(rank) {

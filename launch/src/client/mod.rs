@@ -13,6 +13,7 @@ use crate::server::{LINE_MAX, MESSAGE_MAX, OURS, REPORT};
 use carrousel_system::{SYSTEM, System};
 use channel::{Channel, Received};
 use environment::{LauncherAddress, RANKS_MAX};
+use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
 use std::collections::VecDeque;
 use std::env;
@@ -293,6 +294,19 @@ impl Client {
     ///
     /// Fails with [`LaunchError::LauncherGone`] when the launcher has died.
     pub fn peer_events(&mut self) -> Result<Vec<PeerEvent>, LaunchError> {
+        self.receive_events()?;
+        Ok(self.peer_events.drain(..).collect())
+    }
+
+    /// The rank that was lost first, as far as the launcher has told, and how it ended. Its event, and all others, stay to
+    /// be taken by [`Self::peer_events`].
+    pub fn first_lost(&mut self) -> Option<(u32, Ending)> {
+        // A launcher that has died tells no more.
+        let _ = self.receive_events();
+        self.first_lost.clone()
+    }
+
+    fn receive_events(&mut self) -> Result<(), LaunchError> {
         while self.watched {
             match self.channel.receive(false) {
                 Ok(Received::WouldBlock) => break,
@@ -305,7 +319,7 @@ impl Client {
                 Err(source) => return Err(LaunchError::System { doing: "read from the launcher", source }),
             }
         }
-        Ok(self.peer_events.drain(..).collect())
+        Ok(())
     }
 
     /// After connecting to a launcher that listens: asks it for the rank of this process, the size of the job and
@@ -470,8 +484,11 @@ fn die_with_launcher() -> Result<(), LaunchError> {
     if launcher.is_none() || getppid() != launcher {
         return Ok(());
     }
-    set_parent_process_death_signal(Some(Signal::KILL))
-        .map_err(LaunchError::system("ask to be killed with the launcher"))?;
+    match set_parent_process_death_signal(Some(Signal::KILL)) {
+        // Where a filter refuses this, the launcher's watchdog alone ends the ranks.
+        Ok(()) | Err(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => {}
+        Err(error) => return Err(LaunchError::system("ask to be killed with the launcher")(error)),
+    }
     // The launcher may have died before the system call.
     if getppid() != launcher {
         return Err(LaunchError::LauncherGone { asked: "init".to_owned() });

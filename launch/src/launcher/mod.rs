@@ -114,6 +114,8 @@ struct Launcher {
     output: Sink<Stdout>,
     errors: Sink<Stderr>,
     started_at: Instant,
+    /// How long hosts have to answer.
+    host_timeout: Duration,
     /// When all ranks were sent SIGKILL.
     killed_at: Option<Duration>,
     /// Since when hosts have sent nothing, although all that is left for them is to send that they are done.
@@ -148,6 +150,10 @@ impl Launcher {
         notice_children()?;
         adopt();
         let poll = Poll::new().map_err(LaunchError::system("make a poll"))?;
+        let mut output = Sink::new(std::io::stdout(), 0);
+        if job.output_is_closed {
+            output.refuse();
+        }
         let by_program: Vec<u32> = job.programs.iter().map(|program| program.ranks).collect();
         poll.add(&signals, Token::Signals, Interest::Read).map_err(LaunchError::system("watch signals"))?;
         Ok(Self {
@@ -157,9 +163,10 @@ impl Launcher {
             local_ranks: LocalRanks::new(),
             agents: Vec::new(),
             input: None,
-            output: Sink::new(std::io::stdout(), 0),
+            output,
             errors: Sink::new(std::io::stderr(), 1),
             started_at: Instant::now(),
+            host_timeout: job.host_timeout,
             killed_at: None,
             hosts_silent_since: None,
             reports_settle_at: None,
@@ -186,7 +193,7 @@ impl Launcher {
             // A rank, which has a process group of its own, would be stopped if it read from the terminal.
             let piped = stdin.is_terminal();
             let share = job.node_share(0, ranks);
-            let direct = ranks == 1 && !job.prefix;
+            let direct = ranks == 1 && !job.prefix && !job.output_is_closed;
             if direct {
                 // A shell does not report a SIGPIPE either.
                 coordinator.policy.forwarded(Signal::PIPE.as_raw());
@@ -233,6 +240,7 @@ impl Launcher {
             if self.input.as_ref().is_some_and(StdinReader::is_ready) {
                 self.read_input();
             }
+            self.local_ranks.check_ends(&self.poll, &mut events);
             if self.killed_at.is_some_and(|since| self.started_at.elapsed() >= since + KILL_TIMEOUT) {
                 self.local_ranks.abandon(&self.poll, &mut events);
             }
@@ -298,12 +306,20 @@ impl Launcher {
         let kill_deadline =
             self.killed_at.filter(|_| !self.local_ranks.all_ended()).map(|since| since + KILL_TIMEOUT);
         let silence_deadline = self.hosts_silent_since.map(|since| since + HOST_SILENCE_MAX);
-        let deadlines =
-            [self.coordinator.deadline(), kill_deadline, silence_deadline, self.reports_settle_at];
+        let answers_due = self.agents.iter().any(AgentConnection::is_awaited).then_some(self.host_timeout);
+        let deadlines = [
+            self.coordinator.deadline(),
+            kill_deadline,
+            silence_deadline,
+            answers_due,
+            self.reports_settle_at,
+        ];
         let deadline = deadlines.into_iter().flatten().min();
         let until = |deadline: Duration| deadline.saturating_sub(self.started_at.elapsed());
         let input = self.input.as_ref().and_then(StdinReader::recheck_after);
-        deadline.map(|deadline| until(deadline).max(Duration::from_millis(1))).into_iter().chain(input).min()
+        let ends = self.local_ranks.recheck_after();
+        let deadline = deadline.map(|deadline| until(deadline).max(Duration::from_millis(1)));
+        deadline.into_iter().chain(input).chain(ends).min()
     }
 
     fn handle_event(&mut self, event: RankEvent, watch: &mut dyn FnMut(Event<'_>, &mut Vec<u8>)) {
@@ -312,6 +328,9 @@ impl Launcher {
             RankEvent::Output { stream: 0, bytes } => self.output.push(&bytes),
             RankEvent::Output { bytes, .. } => self.errors.push(&bytes),
             RankEvent::Ended { rank, ending } => self.coordinator.ended(rank, ending, now, &mut instructions),
+            RankEvent::Disconnected { rank, program } => {
+                self.coordinator.disconnected(rank, program, now, &mut instructions);
+            }
             RankEvent::Line { rank, line } => self.coordinator.line(rank, &line, now, &mut instructions),
         }
         self.carry_out(instructions, watch);
@@ -431,6 +450,11 @@ impl Launcher {
 
     /// Ends the job if a host cannot start its ranks, and gives up hosts that send nothing at the end.
     fn check_hosts(&mut self, host_heard: bool, events: &mut Vec<RankEvent>) {
+        if self.started_at.elapsed() >= self.host_timeout {
+            for agent in self.agents.iter_mut().filter(|agent| agent.is_awaited()) {
+                agent.give_up_unanswered(self.host_timeout, &self.poll, events);
+            }
+        }
         if self.has_failed_host() {
             // The host's error is the result: failures that follow are not told.
             self.coordinator.silence();

@@ -1,15 +1,16 @@
 //! Processes that are dying: the system has begun to take their memory and descriptors, and has not said yet that they have
 //! ended. With much memory that takes long.
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
-use rustix::io::retry_on_intr;
-use rustix::process::Pid;
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::fs;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// The longest wait for dying processes: one that takes longer waits for a device.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// Between two questions whether one has ended.
+const WAIT_STEP: Duration = Duration::from_micros(500);
 
 /// `PF_EXITING` and `PF_SIGNALED` of the kernel's `linux/sched.h`.
 const EXITING: u32 = 0x4;
@@ -25,6 +26,14 @@ pub(super) enum Dying {
 }
 
 impl Dying {
+    /// The name of the program of a process that lives; `None` for one that is dying, or of which the system says nothing.
+    pub(super) fn name_of_living(process: Pid) -> Option<String> {
+        let stat = fs::read(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?;
+        let (begin, end) = (stat.iter().position(|byte| *byte == b'(')?, name_end(&stat)?);
+        let lives = flags(&stat)? & EXITING == 0;
+        lives.then(|| String::from_utf8_lossy(stat.get(begin + 1..end).unwrap_or_default()).into_owned())
+    }
+
     /// `None` for a process that lives, or of which the system says nothing.
     pub(super) fn of(process: Pid) -> Option<Self> {
         Self::parse(&fs::read(format!("/proc/{}/stat", process.as_raw_nonzero())).ok()?)
@@ -32,10 +41,7 @@ impl Dying {
 
     /// By the contents of `/proc/PID/stat`, see proc_pid_stat(5).
     fn parse(stat: &[u8]) -> Option<Self> {
-        // The name of the program is in front, in parentheses, and may be anything.
-        let name_ends = stat.iter().rposition(|byte| *byte == b')')?;
-        let mut fields = std::str::from_utf8(&stat[name_ends + 1..]).ok()?.split_ascii_whitespace();
-        let flags: u32 = fields.nth(6)?.parse().ok()?;
+        let flags = flags(stat)?;
         match (flags & EXITING != 0, flags & SIGNALED != 0) {
             (false, _) => None,
             (true, true) => Some(Self::OfSignal),
@@ -44,16 +50,27 @@ impl Dying {
     }
 }
 
-/// Waits until these processes have ended, but for at most a second.
-pub(super) fn wait_for<'a>(pidfds: impl Iterator<Item = &'a OwnedFd>) {
+/// Where the name of the program ends, which is in front, in parentheses, and may be anything.
+fn name_end(stat: &[u8]) -> Option<usize> {
+    stat.iter().rposition(|byte| *byte == b')')
+}
+
+fn flags(stat: &[u8]) -> Option<u32> {
+    let mut fields = std::str::from_utf8(&stat[name_end(stat)? + 1..]).ok()?.split_ascii_whitespace();
+    fields.nth(6)?.parse().ok()
+}
+
+/// Waits until these children, which stay to be reaped, have ended, but for at most a second.
+pub(super) fn wait_for(children: impl Iterator<Item = Pid>) {
     let begun = Instant::now();
-    for pidfd in pidfds {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    for child in children {
         // A wait that fails costs the order of two endings.
-        let _ = retry_on_intr(|| {
-            let left = WAIT_MAX.saturating_sub(begun.elapsed());
-            let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&timeout))
-        });
+        while matches!(waitid(WaitId::Pid(child), options), Ok(None) | Err(Errno::INTR))
+            && begun.elapsed() < WAIT_MAX
+        {
+            thread::sleep(WAIT_STEP);
+        }
     }
 }
 

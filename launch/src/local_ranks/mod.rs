@@ -21,9 +21,9 @@ use crate::signals::is_end_request;
 use dying::Dying;
 use reaper::Reaper;
 pub(crate) use reaper::{KILL_TIMEOUT, REAP_INTERVAL, adopt};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_send_signal, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 use spawn::{OutputTarget, SpawnContext};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -36,6 +36,8 @@ pub(crate) enum RankEvent {
     Line { rank: u32, line: Vec<u8> },
     /// Whole lines for standard output (0) or error (1).
     Output { stream: u32, bytes: Vec<u8> },
+    /// A rank's process goes on as this program, and has closed its connection, as `exec` does.
+    Disconnected { rank: u32, program: String },
     /// A rank's process has ended, after all its lines.
     Ended { rank: u32, ending: Ending },
 }
@@ -51,6 +53,10 @@ pub(crate) enum Stdin {
 
 /// While a rank has more than this many bytes of answers left to read, the launcher reads no more of its requests.
 const UNREAD_MAX: usize = 256 << 10;
+
+/// How often to ask for the ends of ranks, at most, and what part of that time each rank adds.
+const CHECK_INTERVAL: Duration = Duration::from_millis(4);
+const CHECK_COST: Duration = Duration::from_micros(50);
 
 /// The processes of a job's ranks on this node, their PMI connections and their output.
 #[derive(Debug)]
@@ -75,7 +81,9 @@ pub(crate) struct LocalRanks {
 #[derive(Debug)]
 struct LocalRank {
     pid: Pid,
-    pidfd: OwnedFd,
+    /// The descriptor that tells when the process has ended; `None` where the system gives none: it is asked then, see
+    /// [`LocalRanks::recheck_after`].
+    pidfd: Option<OwnedFd>,
     control: Option<OwnedFd>,
     /// The events for which the poll watches the connection.
     watched: Option<Interest>,
@@ -181,7 +189,9 @@ impl LocalRanks {
     }
 
     fn add_rank(&mut self, index: u32, started: spawn::StartedRank, poll: &Poll) -> std::io::Result<()> {
-        poll.add(&started.pidfd, Token::Ended(index), Interest::Read)?;
+        if let Some(pidfd) = &started.pidfd {
+            poll.add(pidfd, Token::Ended(index), Interest::Read)?;
+        }
         poll.add(&started.control, Token::Control(index), Interest::Read)?;
         let mut outputs = [None, None];
         for (stream, fd) in [started.stdout, started.stderr].into_iter().enumerate() {
@@ -273,6 +283,22 @@ impl LocalRanks {
         }
     }
 
+    /// Where the system tells of the end of a process only who asks: the longest time until [`Self::check_ends`] has to be
+    /// called again. It grows with the number of ranks, so that asking takes a small part of a processor.
+    pub(crate) fn recheck_after(&self) -> Option<Duration> {
+        let is_asked = self.ranks.iter().any(|local_rank| local_rank.pidfd.is_none() && !local_rank.ended);
+        is_asked.then(|| CHECK_INTERVAL.max(CHECK_COST * self.ranks.len() as u32))
+    }
+
+    /// Asks for the ends of ranks of which the system does not tell by itself. Appends the events that follow.
+    pub(crate) fn check_ends(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
+        for index in 0..self.ranks.len() {
+            if self.ranks[index].pidfd.is_none() {
+                self.collect_status(index as u32, poll, out);
+            }
+        }
+    }
+
     /// Sends a line to a local rank; a rank that has ended gets nothing.
     pub(crate) fn send(&mut self, rank: u32, line: &[u8], poll: &Poll) {
         let index = rank.wrapping_sub(self.first);
@@ -301,7 +327,7 @@ impl LocalRanks {
             self.ranks.iter_mut().zip(self.first..).filter(|(local_rank, _)| !local_rank.ended)
         {
             (local_rank.ended, local_rank.abandoned) = (true, true);
-            poll.remove(&local_rank.pidfd);
+            local_rank.unwatch_end(poll);
             out.push(RankEvent::Ended { rank, ending: Ending::Killed(Signal::KILL.as_raw()) });
             self.running -= 1;
         }
@@ -357,7 +383,8 @@ impl LocalRanks {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let local_rank = self.ranks.get_mut(index as usize).filter(|local_rank| !local_rank.ended);
         let Some(local_rank) = local_rank else { return };
-        let status = match waitid(WaitId::PidFd(local_rank.pidfd.as_fd()), options) {
+        // By its number, which no other process has before it is reaped.
+        let status = match waitid(WaitId::Pid(local_rank.pid), options) {
             Ok(Some(status)) => Some(status),
             Ok(None) | Err(Errno::INTR) => return,
             // There is no such child any more: its status will never be known.
@@ -365,7 +392,7 @@ impl LocalRanks {
         };
         local_rank.ended = true;
         self.running -= 1;
-        poll.remove(&local_rank.pidfd);
+        local_rank.unwatch_end(poll);
         let ending = match status.map(|status| (status.exit_status(), status.terminating_signal())) {
             Some((Some(code), _)) => Ending::Exited(code),
             Some((None, signal)) => Ending::Killed(signal.unwrap_or_default()),
@@ -393,7 +420,7 @@ impl LocalRanks {
         let dying = running.filter_map(|(index, local_rank)| Some((Dying::of(local_rank.pid)?, index)));
         let mut dying: Vec<(Dying, u32)> = dying.collect();
         dying.sort_unstable();
-        dying::wait_for(dying.iter().map(|(_, index)| &self.ranks[*index as usize].pidfd));
+        dying::wait_for(dying.iter().map(|(_, index)| self.ranks[*index as usize].pid));
         for (_, index) in dying {
             self.collect_status(index, poll, out);
         }
@@ -424,6 +451,9 @@ impl LocalRanks {
         if !open {
             poll.remove(control);
             local_rank.control = None;
+            // A process that is ending closes its connection, too: its status will say more.
+            let program = (!local_rank.ended).then(|| Dying::name_of_living(local_rank.pid)).flatten();
+            out.extend(program.map(|program| RankEvent::Disconnected { rank, program }));
         }
     }
 
@@ -479,7 +509,14 @@ impl LocalRank {
         let _ = kill_process_group(self.pid, signal);
         if process_group(Some(self.pid)) != Some(self.pid) {
             // The rank has moved to another group of its session.
-            let _ = pidfd_send_signal(&self.pidfd, signal);
+            let _ = kill_process(self.pid, signal);
+        }
+    }
+
+    /// Stops watching for the end of the process.
+    fn unwatch_end(&self, poll: &Poll) {
+        if let Some(pidfd) = &self.pidfd {
+            poll.remove(pidfd);
         }
     }
 

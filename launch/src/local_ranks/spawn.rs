@@ -5,12 +5,12 @@ use crate::client::{LAUNCHER, PROCESSORS};
 use crate::error::LaunchError;
 use crate::flow::nonblocking;
 use crate::job::{NodeShare, Program};
+use carrousel_system::record;
 use rustix::fs::Access;
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -27,7 +27,8 @@ const FOREIGN_VARIABLES: [&str; 6] =
 #[derive(Debug)]
 pub(super) struct StartedRank {
     pub(super) pid: Pid,
-    pub(super) pidfd: OwnedFd,
+    /// `None` where the system gives none.
+    pub(super) pidfd: Option<OwnedFd>,
     pub(super) control: OwnedFd,
     pub(super) stdin: Option<OwnedFd>,
     pub(super) stdout: Option<OwnedFd>,
@@ -61,7 +62,7 @@ impl OutputTarget<'_> {
             return Ok(if matches!(self, Self::Piped) { Stdio::piped() } else { Stdio::inherit() });
         };
         let path = directory.join(format!("rank.{rank}.{stream}"));
-        let file = File::create(&path);
+        let file = record::replace(&path);
         file.map(Stdio::from).map_err(|source| LaunchError::File { doing: "write", path, source })
     }
 }
@@ -136,7 +137,12 @@ pub(super) fn start(
     let pid = Pid::from_child(&child);
     let started = StartedRank {
         pid,
-        pidfd: pidfd_open(pid, PidfdFlags::empty()).map_err(system("watch a rank"))?,
+        // Filters of containers refuse this, and systems before Linux 5.3 do not know it.
+        pidfd: match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(pidfd) => Some(pidfd),
+            Err(Errno::PERM | Errno::ACCESS | Errno::NOSYS) => None,
+            Err(error) => return Err(system("watch a rank")(error)),
+        },
         control,
         stdin: child.stdin.take().map(OwnedFd::from),
         stdout: child.stdout.take().map(OwnedFd::from),

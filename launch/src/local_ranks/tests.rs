@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::job::Job;
+use std::os::fd::AsFd;
 
 #[test]
 fn ranks_that_cannot_be_killed_are_not_waited_for_and_named() {
@@ -34,7 +35,8 @@ fn a_rank_that_was_killed_is_told_before_one_that_failed_for_it() {
     started.expect("there is a shell");
     for local_rank in &local_ranks.ranks {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        waitid(WaitId::PidFd(local_rank.pidfd.as_fd()), options).expect("a child");
+        let pidfd = local_rank.pidfd.as_ref().expect("the system has them");
+        waitid(WaitId::PidFd(pidfd.as_fd()), options).expect("a child");
     }
     (0..3).for_each(|index| local_ranks.handle_ready(Token::Ended(index), &poll, &mut out));
     let ended = |rank, ending| RankEvent::Ended { rank, ending };

@@ -68,6 +68,7 @@ impl Agent {
             } else {
                 self.orphaned_since.map(|_| ESCALATION_DELAY / 4)
             };
+            let pause = pause.into_iter().chain(self.local_ranks.recheck_after()).min();
             let mut events = Vec::new();
             for token in self.poll.wait(pause)? {
                 match token {
@@ -76,6 +77,7 @@ impl Agent {
                     _ => self.local_ranks.handle_ready(token, &self.poll, &mut events),
                 }
             }
+            self.local_ranks.check_ends(&self.poll, &mut events);
             events.into_iter().for_each(|event| self.forward(event));
             let left = self.local_ranks.stdin_backlog().unwrap_or(0);
             if left < self.stdin_backlog {
@@ -122,6 +124,9 @@ impl Agent {
         match event {
             RankEvent::Line { rank, line } => self.send(&AgentEvent::Line { rank }, &line),
             RankEvent::Output { stream, bytes } => self.send(&AgentEvent::Output { stream }, &bytes),
+            RankEvent::Disconnected { rank, program } => {
+                self.send(&AgentEvent::Disconnected { rank, program }, b"");
+            }
             RankEvent::Ended { rank, ending } => self.send(&AgentEvent::Ended { rank, ending }, b""),
         }
     }

@@ -10,6 +10,10 @@ use crate::poll::{Interest, Poll, Token};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// The status of a job whose host does not answer, as when it is lost later.
+const HOST_LOST: u8 = 255;
 
 /// Bytes that a login may print before the agent's first line.
 const GREETING_MAX: usize = 1 << 20;
@@ -91,6 +95,21 @@ impl AgentConnection {
     /// Whether the connection has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.pipes.is_none()
+    }
+
+    /// Whether the agent has not answered yet.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.pipes.is_some() && !self.has_greeted
+    }
+
+    /// Gives up a host that has not answered for so long.
+    pub(crate) fn give_up_unanswered(&mut self, time: Duration, poll: &Poll, out: &mut Vec<RankEvent>) {
+        let message = format!(
+            "it has not answered within {time:?}: try `ssh {} true`, or give it longer (--host-timeout)",
+            self.host
+        );
+        self.failure = Some((message, Some(HOST_LOST)));
+        self.give_up(poll, out);
     }
 
     /// Why the host's ranks could not be started.
@@ -203,6 +222,9 @@ impl AgentConnection {
         match event {
             // Events of ranks on other hosts are ignored.
             AgentEvent::Line { rank } if self.has(rank) => out.push(RankEvent::Line { rank, line: payload }),
+            AgentEvent::Disconnected { rank, program } if self.has(rank) => {
+                out.push(RankEvent::Disconnected { rank, program });
+            }
             AgentEvent::Ended { rank, ending } if self.has(rank) && self.set_ended(rank) => {
                 out.push(RankEvent::Ended { rank, ending });
             }

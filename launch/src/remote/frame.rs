@@ -42,6 +42,8 @@ pub(crate) enum AgentEvent {
     Output { stream: u32 },
     /// Rank 0 has taken this many more bytes of standard input.
     StdinTaken { bytes: usize },
+    /// A rank's process goes on as this program, and has closed its connection.
+    Disconnected { rank: u32, program: String },
     /// A rank's process has ended.
     Ended { rank: u32, ending: Ending },
     /// The ranks cannot be started: the error's text and its [`LaunchError::status`](crate::LaunchError::status).

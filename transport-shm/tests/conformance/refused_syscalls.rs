@@ -15,10 +15,11 @@ use std::time::Duration;
 const RANKS: [RankId; 2] = [RankId(0), RankId(1)];
 
 /// Calls that have an alternative, with a name for the facility that each case lacks.
-const CASES: [(&str, &[c_long]); 4] = [
+const CASES: [(&str, &[c_long]); 5] = [
     ("descriptors of processes", &[libc::SYS_pidfd_open]),
     ("direct copies", &[libc::SYS_process_vm_readv, libc::SYS_process_vm_writev]),
     ("memory before it is used", &[libc::SYS_fallocate]),
+    ("the file systems of segments", &[libc::SYS_fstatfs]),
     (
         "all of these",
         &[
@@ -26,6 +27,7 @@ const CASES: [(&str, &[c_long]); 4] = [
             libc::SYS_process_vm_readv,
             libc::SYS_process_vm_writev,
             libc::SYS_fallocate,
+            libc::SYS_fstatfs,
             libc::SYS_userfaultfd,
             libc::SYS_membarrier,
         ],

@@ -31,7 +31,6 @@ macro_rules! properties {
         ]
     };
 }
-pub(crate) use properties;
 
 impl<P: Protocol> Model<P> {
     /// Whether the library has kept its promises in a state.
