@@ -48,7 +48,7 @@ impl Builds {
         Ok(Self { plain, verbs: verbs.transpose()?, c_library })
     }
 
-    /// Those that other steps of `cargo xtask test` make anyway: releases without features, and builds of the tests with all
+    /// The builds that other steps of `cargo xtask test` make anyway: releases without features, and builds of the tests with all
     /// features.
     pub(super) fn of_tests() -> Result<Self, String> {
         let place = target().join("dist-builds/tests");
