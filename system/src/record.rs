@@ -60,7 +60,7 @@ pub fn create_new(path: &Path) -> io::Result<File> {
     Ok(openat(CWD, path, new, Mode::RUSR | Mode::WUSR)?.into())
 }
 
-/// Who else may take files away from a directory, and put others there. Its text follows a colon.
+/// The others who may take files away from a directory, and put new ones there. Its text follows a colon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposure {
     /// It belongs to the user of this number, who is neither this one nor root.
@@ -78,7 +78,7 @@ impl fmt::Display for Exposure {
     }
 }
 
-/// Who else may exchange the files in a directory; `None` if nobody may, or it cannot be told.
+/// The others who may exchange the files in a directory; `None` if nobody may, or it cannot be told.
 pub fn exposure(directory: &Path) -> Option<Exposure> {
     let found = fs::metadata(directory).ok()?;
     let (own, mode) = (geteuid().as_raw(), found.mode());

@@ -61,7 +61,7 @@ pub enum SimError {
     /// The run was given up after the greatest number of events.
     #[error("given up after {0} events")]
     TooManyEvents(u64),
-    /// Whoever watches the run has given it up.
+    /// The watcher of the run has given it up.
     #[error("given up after {events} events and {} of virtual time", Us(*.time_ns))]
     GivenUp {
         /// Events so far.

@@ -13,7 +13,7 @@ use stateright::Model as _;
 
 /// A state, how it was reached, and what can happen next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct View {
+pub struct StateView {
     /// The steps that have led here, from the first.
     pub taken: Vec<String>,
     /// The state.
@@ -28,9 +28,9 @@ pub struct View {
 
 /// The executions of a scenario, one state at a time.
 pub trait Explore: Send + Sync {
-    /// The state behind these steps, each by its number among the [`View::steps`] of the state before it; `None` if there
+    /// The state behind these steps, each by its number among the [`StateView::steps`] of the state before it; `None` if there
     /// is no such step.
-    fn view(&self, path: &[usize]) -> Option<View>;
+    fn view(&self, path: &[usize]) -> Option<StateView>;
 }
 
 /// A [`Model`] of one scenario, with the names that states and steps are told with.
@@ -74,7 +74,7 @@ impl<P: Protocol> Explorer<P> {
 }
 
 impl<P: Protocol> Explore for Explorer<P> {
-    fn view(&self, path: &[usize]) -> Option<View> {
+    fn view(&self, path: &[usize]) -> Option<StateView> {
         let mut state = self.model.init_states().into_iter().next()?;
         let (mut taken, mut steps) = (Vec::new(), Vec::new());
         for number in path {
@@ -89,7 +89,7 @@ impl<P: Protocol> Explore for Explorer<P> {
         steps.push((state, None));
         let drawn = !path.is_empty();
         let chart = drawn.then(|| picture(&self.job, Some(&self.scenario), &Path { steps })).flatten();
-        Some(View { taken, state: said, violated, chart: chart.map(|chart| chart.svg()), steps: next })
+        Some(StateView { taken, state: said, violated, chart: chart.map(|chart| chart.svg()), steps: next })
     }
 }
 

@@ -12,9 +12,9 @@ const FILE: &str = "ranks 2\nrank 0\n  r = isend to 1 tag 0 size 64KiB\n  wait r
 const HANGS: Duration = Duration::from_secs(60);
 
 /// A server that is gone when the test is over, its port and the path with its secret.
-struct Server(Child, u16, String);
+struct Explorer(Child, u16, String);
 
-impl Server {
+impl Explorer {
     fn start(place: &Place) -> Self {
         let mut command = place.command();
         command.args(["verify", "file.scn", "--explore"]).stderr(Stdio::piped());
@@ -63,7 +63,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for Explorer {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -73,7 +73,7 @@ impl Drop for Server {
 #[test]
 fn states_and_steps_are_served_in_words_with_the_lines_of_the_file() {
     let place = Place::new().with("file.scn", FILE);
-    let server = Server::start(&place);
+    let server = Explorer::start(&place);
     // Always the first step that is offered, until there is none.
     let (mut path, mut said) = (String::from("states"), String::new());
     loop {
@@ -113,7 +113,7 @@ fn states_and_steps_are_served_in_words_with_the_lines_of_the_file() {
 #[test]
 fn only_who_knows_the_address_is_served_and_only_under_this_hosts_name() {
     let place = Place::new().with("file.scn", FILE);
-    let [server, other] = [Server::start(&place), Server::start(&place)];
+    let [server, other] = [Explorer::start(&place), Explorer::start(&place)];
     assert!(server.2.len() == 34 && server.2 != other.2, "{} {}", server.2, other.2);
     let with = |path: &str, rest: &str| server.status(&format!("GET {path} HTTP/1.1\r\n{rest}\r\n"));
     assert_eq!(with(&server.2, "Host: localhost\r\n"), "200");
@@ -133,7 +133,7 @@ fn only_who_knows_the_address_is_served_and_only_under_this_hosts_name() {
 #[test]
 fn a_request_of_any_size_is_refused_and_the_server_goes_on() {
     let place = Place::new().with("file.scn", FILE);
-    let server = Server::start(&place);
+    let server = Explorer::start(&place);
     let head = format!("GET {} HTTP/1.1\r\nHost: localhost\r\n", server.2);
     for (rest, status) in [
         ("Content-Length: 99999999999999\r\n\r\n".to_owned(), "413"),
@@ -156,7 +156,7 @@ fn a_request_of_any_size_is_refused_and_the_server_goes_on() {
 #[test]
 fn connections_that_say_nothing_do_not_keep_others_out() {
     let place = Place::new().with("file.scn", FILE);
-    let server = Server::start(&place);
+    let server = Explorer::start(&place);
     // Far more than are open at one time, half of them with the beginning of a request.
     let silent: Vec<TcpStream> = (0..300)
         .map(|number| {
@@ -181,7 +181,7 @@ fn connections_that_say_nothing_do_not_keep_others_out() {
 #[test]
 fn a_request_that_does_not_come_is_given_up() {
     let place = Place::new().with("file.scn", FILE);
-    let server = Server::start(&place);
+    let server = Explorer::start(&place);
     let begin = Instant::now();
     let answer = server.answer("GET / HTTP/1.1\r\n");
     assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{answer}");

@@ -104,7 +104,7 @@ struct Crowd(Mutex<Connections>);
 #[derive(Default)]
 struct Connections {
     open: usize,
-    /// Those that have not asked for anything yet, the oldest first.
+    /// Connections that have not asked for anything yet, the oldest first.
     silent: VecDeque<(u64, TcpStream)>,
 }
 
