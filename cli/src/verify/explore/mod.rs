@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io::Read;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -24,6 +24,8 @@ use std::time::Duration;
 const CONNECTIONS_MAX: usize = 64;
 /// How long to wait when the system gives no connection: it has no descriptors left, most likely.
 const PAUSE: Duration = Duration::from_millis(100);
+/// How long a new connection waits for the room that another makes.
+const ROOM: Duration = Duration::from_secs(1);
 
 /// What a browser is given: at the secret, at the secret and each of these names, and at `states/0/1/...`.
 const PAGES: [(&str, &str, &str); 3] = [
@@ -97,9 +99,9 @@ fn secret() -> Result<String, Failure> {
     }))
 }
 
-/// The connections that are open.
+/// The connections that are open, and whom to tell when there are fewer.
 #[derive(Default)]
-struct Crowd(Mutex<Connections>);
+struct Crowd(Mutex<Connections>, Condvar);
 
 #[derive(Default)]
 struct Connections {
@@ -117,11 +119,16 @@ impl Crowd {
     /// Whether there is room for a connection: the one that has not asked for longest is closed for it.
     fn enter(&self, number: u64, stream: &TcpStream) -> bool {
         let mut connections = self.lock();
-        let has_room = connections.open < CONNECTIONS_MAX || {
-            // Its thread reads from it, and ends by that; until then there is one more.
-            let oldest = connections.silent.pop_front().filter(|_| connections.open < 2 * CONNECTIONS_MAX);
-            oldest.is_some_and(|(_, oldest)| oldest.shutdown(Shutdown::Both).is_ok())
-        };
+        if connections.open >= CONNECTIONS_MAX {
+            // Its thread reads from it, and ends by that.
+            if let Some((_, oldest)) = connections.silent.pop_front() {
+                let _ = oldest.shutdown(Shutdown::Both);
+            }
+            let is_full = |connections: &mut Connections| connections.open >= CONNECTIONS_MAX;
+            let waited = self.1.wait_timeout_while(connections, ROOM, is_full);
+            connections = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let has_room = connections.open < CONNECTIONS_MAX;
         match stream.try_clone() {
             Ok(copy) if has_room => connections.silent.push_back((number, copy)),
             _ => {
@@ -141,6 +148,7 @@ impl Crowd {
     fn leave(&self, number: u64) {
         self.has_asked(number);
         self.lock().open -= 1;
+        self.1.notify_all();
     }
 }
 
