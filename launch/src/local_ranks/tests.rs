@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::job::Job;
-use std::os::fd::AsFd;
 
 #[test]
 fn ranks_that_cannot_be_killed_are_not_waited_for_and_named() {
@@ -35,8 +34,7 @@ fn a_rank_that_was_killed_is_told_before_one_that_failed_for_it() {
     started.expect("there is a shell");
     for local_rank in &local_ranks.ranks {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        let pidfd = local_rank.pidfd.as_ref().expect("the system has them");
-        waitid(WaitId::PidFd(pidfd.as_fd()), options).expect("a child");
+        waitid(WaitId::Pid(local_rank.pid), options).expect("a child");
     }
     (0..3).for_each(|index| local_ranks.handle_ready(Token::Ended(index), &poll, &mut out));
     let ended = |rank, ending| RankEvent::Ended { rank, ending };
