@@ -15,12 +15,12 @@ use std::mem;
 
 const MESSAGES: u32 = 100;
 /// The limits for one message: to a receive that comes late, and to one of the receives that wait.
-const UNEXPECTED_MAX: u64 = 5_400;
+const UNEXPECTED_MAX: u64 = 5_450;
 const POSTED_MAX: u64 = 2_850;
 /// Eager messages that have come before, and are received in reverse order.
 const REVERSED: u32 = 10;
 /// The limit for their receives: the count when this was written, and one percent.
-const REVERSED_MAX: u64 = 6_258;
+const REVERSED_MAX: u64 = 6_490;
 
 struct Ends {
     ranks: Vec<Communicator>,

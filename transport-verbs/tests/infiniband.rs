@@ -6,7 +6,7 @@ mod fake;
 
 use carrousel_transport::{RankId, Transport};
 use carrousel_transport_verbs::{Choice, Device, Settings, Verbs, VerbsError};
-use fake::{End, FakeAdapter, Layer, Port, Way, Ways, drive, meet};
+use fake::{End, FakeAdapter, FakePort, Layer, Way, Ways, drive, meet};
 use std::time::Duration;
 
 /// That of a subnet that nobody has named.
@@ -43,8 +43,8 @@ fn both(way: Way) -> Ways {
 
 #[test]
 fn ranks_of_one_subnet_meet_by_lid() {
-    let one = FakeAdapter(0).with_ports(&[Port::infiniband(0x11, PREFIX)]);
-    let other = FakeAdapter(1).with_ports(&[Port::infiniband(0xbfff, PREFIX)]);
+    let one = FakeAdapter(0).with_ports(&[FakePort::infiniband(0x11, PREFIX)]);
+    let other = FakeAdapter(1).with_ports(&[FakePort::infiniband(0xbfff, PREFIX)]);
     exchange([one, other], &Settings::default());
     assert_eq!([one.ways(), other.ways()], [both(way(0xbfff, None)), both(way(0x11, None))]);
 }
@@ -52,8 +52,8 @@ fn ranks_of_one_subnet_meet_by_lid() {
 #[test]
 fn ranks_of_two_subnets_meet_by_global_identifier() {
     // Each subnet counts for itself: by LID, each would find itself.
-    let one = FakeAdapter(2).with_ports(&[Port::infiniband(3, PREFIX)]);
-    let other = FakeAdapter(3).with_ports(&[Port::infiniband(3, OTHER_PREFIX)]);
+    let one = FakeAdapter(2).with_ports(&[FakePort::infiniband(3, PREFIX)]);
+    let other = FakeAdapter(3).with_ports(&[FakePort::infiniband(3, OTHER_PREFIX)]);
     exchange([one, other], &Settings::default());
     assert_eq!([one.ways(), other.ways()], [both(way(3, other.gid(1, 0))), both(way(3, one.gid(1, 0)))]);
 }
@@ -61,8 +61,8 @@ fn ranks_of_two_subnets_meet_by_global_identifier() {
 #[test]
 fn who_has_no_lid_meets_others_by_global_identifier() {
     for lids in [[0, 0], [0, 4], [4, 0]] {
-        let one = FakeAdapter(4).with_ports(&[Port::infiniband(lids[0], PREFIX)]);
-        let other = FakeAdapter(5).with_ports(&[Port::infiniband(lids[1], PREFIX)]);
+        let one = FakeAdapter(4).with_ports(&[FakePort::infiniband(lids[0], PREFIX)]);
+        let other = FakeAdapter(5).with_ports(&[FakePort::infiniband(lids[1], PREFIX)]);
         exchange([one, other], &Settings::default());
         // A rank that has one, too: both ends of a connection have global headers, or none has.
         let ways = [both(way(lids[1], other.gid(1, 0))), both(way(lids[0], one.gid(1, 0)))];
@@ -73,7 +73,7 @@ fn who_has_no_lid_meets_others_by_global_identifier() {
 #[test]
 fn over_ethernet_ranks_meet_by_global_identifier_whatever_else_ports_say() {
     for lid in [0, 1] {
-        let port = Port { layer: Layer::Ethernet, lid, prefix: PREFIX, is_down: false };
+        let port = FakePort { layer: Layer::Ethernet, lid, prefix: PREFIX, is_down: false };
         let [one, other] = [FakeAdapter(6), FakeAdapter(7)].map(|adapter| adapter.with_ports(&[port]));
         exchange([one, other], &Settings::default());
         let ways = [both(way(lid, other.gid(1, 0))), both(way(lid, one.gid(1, 0)))];
@@ -86,8 +86,8 @@ fn service_levels_are_those_of_the_settings() {
     let mut settings = Settings::default();
     (settings.service_level, settings.control_service_level) = (3, 15);
     for prefix in [PREFIX, OTHER_PREFIX] {
-        let one = FakeAdapter(8).with_ports(&[Port::infiniband(1, PREFIX)]);
-        let other = FakeAdapter(9).with_ports(&[Port::infiniband(2, prefix)]);
+        let one = FakeAdapter(8).with_ports(&[FakePort::infiniband(1, PREFIX)]);
+        let other = FakeAdapter(9).with_ports(&[FakePort::infiniband(2, prefix)]);
         exchange([one, other], &settings);
         for adapter in [one, other] {
             // A connection has two queue pairs, where these are two levels.
@@ -100,8 +100,8 @@ fn service_levels_are_those_of_the_settings() {
 #[test]
 fn nobody_is_reached_by_an_address_of_nobody() {
     for prefix in [PREFIX, OTHER_PREFIX] {
-        let one = FakeAdapter(10).with_ports(&[Port::infiniband(1, PREFIX)]);
-        let other = FakeAdapter(11).with_ports(&[Port::infiniband(2, prefix)]);
+        let one = FakeAdapter(10).with_ports(&[FakePort::infiniband(1, PREFIX)]);
+        let other = FakeAdapter(11).with_ports(&[FakePort::infiniband(2, prefix)]);
         let mut settings = Settings::default();
         settings.patience = Duration::from_millis(100);
         let mut one = End::new(one, 0, 2, settings.clone());
@@ -131,8 +131,9 @@ fn describe(settings: &Settings) -> Result<String, String> {
 
 #[test]
 fn device_port_and_identifier_can_be_chosen() {
-    let port = Port::infiniband(5, PREFIX);
-    let adapter = FakeAdapter(12).with_ports(&[Port { is_down: true, ..port }, Port { lid: 6, ..port }]);
+    let port = FakePort::infiniband(5, PREFIX);
+    let adapter =
+        FakeAdapter(12).with_ports(&[FakePort { is_down: true, ..port }, FakePort { lid: 6, ..port }]);
     let told = |port, gid_index| describe(&choice(adapter, port, gid_index));
     let chosen = |text: &str| Ok(format!("fake12, {text}"));
     let refused = |text: &str| Err(format!("fake12: {text}"));
@@ -142,7 +143,7 @@ fn device_port_and_identifier_can_be_chosen() {
     assert_eq!(told(None, Some(2)), refused("port 2 has no global identifier 2"));
     assert_eq!(told(Some(1), None), refused("no port is active: port 1 is down"));
     assert_eq!(told(Some(3), None), refused("there is no port 3; it has 2"));
-    let ethernet = FakeAdapter(13).with_ports(&[Port { layer: Layer::Ethernet, ..port }]);
+    let ethernet = FakeAdapter(13).with_ports(&[FakePort { layer: Layer::Ethernet, ..port }]);
     let told = describe(&choice(ethernet, None, None));
     assert_eq!(told, Ok("fake13, port 1 (RoCE, global identifier 0)".to_owned()));
     let nobody = Device::open(&Choice { device: Some("mlx5_0".to_owned()), ..Choice::default() });
@@ -152,7 +153,7 @@ fn device_port_and_identifier_can_be_chosen() {
 #[test]
 fn ranks_meet_by_the_ports_and_identifiers_that_were_chosen() {
     let [one, other] = [(FakeAdapter(14), PREFIX), (FakeAdapter(15), OTHER_PREFIX)]
-        .map(|(adapter, prefix)| adapter.with_ports(&[1, 2].map(|lid| Port::infiniband(lid, prefix))));
+        .map(|(adapter, prefix)| adapter.with_ports(&[1, 2].map(|lid| FakePort::infiniband(lid, prefix))));
     exchange([one, other], &choice(one, Some(2), Some(1)));
     let way = |gid| Way { port: 2, lid: 2, gid, source: 1, service_level: 0 };
     assert_eq!([one.ways(), other.ways()], [both(way(other.gid(2, 1))), both(way(one.gid(2, 1)))]);
