@@ -106,6 +106,14 @@ pub(crate) struct Steps {
     times: Vec<(String, f64)>,
 }
 
+/// The beginning of names of steps that build much: they are taken where they are asked for.
+const ON_REQUEST: &str = "dist";
+
+/// Whether a step is taken where names have to contain `only`.
+fn is_taken(name: &str, only: &str) -> bool {
+    name.contains(only) && (!name.starts_with(ON_REQUEST) || only.starts_with(ON_REQUEST))
+}
+
 impl Steps {
     /// Before the first step. Those whose name does not contain `only` are not taken.
     pub(crate) fn new(only: &str) -> Self {
@@ -129,7 +137,7 @@ impl Steps {
     pub(crate) fn announced(only: &str, take: impl FnOnce(&mut Self)) -> Result<Self, String> {
         let all = Self::listed(take);
         let mut steps = Self::new(only);
-        steps.names = all.iter().filter(|name| name.contains(only)).cloned().collect();
+        steps.names = all.iter().filter(|name| is_taken(name, only)).cloned().collect();
         if steps.names.is_empty() {
             let near = all.iter().max_by(|one, other| {
                 let [one, other] = [one, other].map(|name| nearness(name, only));
@@ -187,7 +195,7 @@ impl Steps {
         name: &str,
         work: impl FnOnce() -> Result<E, String>,
     ) {
-        if !name.contains(&self.only) {
+        if !is_taken(name, &self.only) {
             return;
         }
         if self.lists {
@@ -206,7 +214,7 @@ impl Steps {
         if self.lists {
             return self.names.extend(steps.into_iter().map(|step| step.name));
         }
-        let taken = steps.into_iter().filter(|step| step.name.contains(&self.only));
+        let taken = steps.into_iter().filter(|step| is_taken(&step.name, &self.only));
         let waiting = Mutex::new(taken.collect::<VecDeque<_>>());
         let over = Mutex::new(self);
         let work = || {
