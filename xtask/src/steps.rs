@@ -195,11 +195,11 @@ impl Steps {
         name: &str,
         work: impl FnOnce() -> Result<E, String>,
     ) {
-        if !is_taken(name, &self.only) {
-            return;
-        }
         if self.lists {
             return self.names.push(name.to_owned());
+        }
+        if !is_taken(name, &self.only) {
+            return;
         }
         self.announce(name);
         let began = Instant::now();
@@ -327,6 +327,21 @@ mod tests {
         assert!(said.starts_with("no step has `eboch` in its name. Did you mean `suite epoch`?"), "{said}");
         assert!(error("miri").contains("Did you mean `Miri`?"));
         assert!(!error("zzz").contains("mean"));
+    }
+
+    #[test]
+    fn steps_that_build_much_are_listed_and_taken_where_they_are_asked_for() {
+        let take = |steps: &mut Steps| {
+            two_steps(steps);
+            steps.step("dist: the archive", || Ok::<_, String>(()));
+        };
+        assert_eq!(Steps::listed(take), ["suite epoch", "Miri", "dist: the archive"]);
+        let names = |only| Steps::announced(only, take).map(|steps| steps.names);
+        assert_eq!(names(""), Ok(vec!["suite epoch".to_owned(), "Miri".to_owned()]));
+        assert_eq!(names("dist:"), Ok(vec!["dist: the archive".to_owned()]));
+        let mut steps = Steps::new("");
+        take(&mut steps);
+        assert_eq!((steps.passed, steps.failed), (1, vec!["Miri".to_owned()]));
     }
 
     #[test]
