@@ -1,8 +1,8 @@
 //! Why a command ends before it has a result.
 
 use crate::status::Status;
-use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
+use carrousel_system::stderr;
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
@@ -71,7 +71,7 @@ impl Failure {
         if let Some(help) = &self.help {
             text += &format!("\n  {} {help}", style.paint(Paint::Hint, "help:"));
         }
-        to_stderr(&text);
+        stderr::tell(&text);
     }
 }
 

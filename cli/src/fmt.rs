@@ -4,10 +4,10 @@ use crate::failure::{Failure, shown};
 use crate::input;
 use crate::out::Out;
 use crate::status::Status;
-use crate::stderr::to_stderr;
 use crate::style::Style;
 use carrousel_scenario::{format, parse};
 use carrousel_system::record;
+use carrousel_system::stderr;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -68,7 +68,7 @@ fn one(args: &FmtArgs, file: &Path, out: &mut Out, errors: Style) -> Result<Stat
     if args.write && file != Path::new("-") {
         if text.as_bytes() != bytes {
             replace(file, &text)?;
-            to_stderr(&format!("formatted {}", shown(file)));
+            stderr::tell(format!("formatted {}", shown(file)));
         }
         return Ok(Status::Fine);
     }

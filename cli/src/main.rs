@@ -31,7 +31,6 @@ mod run;
 mod schema;
 mod sim;
 mod status;
-mod stderr;
 mod style;
 mod table;
 mod trace;

@@ -5,20 +5,18 @@
 
 use crate::endpoint::{Endpoint, NodeTopology};
 use carrousel_rank::RankId;
+use carrousel_system::stderr;
 use std::collections::BTreeMap;
-use std::io::{Write, stderr};
 
 /// How a count is written.
 pub fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Says what a job or a process consists of, in one line and one write: lines of several processes do not mix. Nobody may
-/// listen.
+/// Says what a job or a process consists of, in one line.
 #[cold]
 pub fn say(parts: &[String]) {
-    let line = format!("carrousel {}: {}\n", env!("CARGO_PKG_VERSION"), parts.join("; "));
-    let _ = stderr().write_all(line.as_bytes());
+    stderr::tell(format!("carrousel {}: {}", env!("CARGO_PKG_VERSION"), parts.join("; ")));
 }
 
 /// What reaches ranks of other nodes, as far as this endpoint has something for that.

@@ -7,11 +7,11 @@ use crate::failure::{Failure, shown};
 use crate::out::Out;
 use crate::report::json;
 use crate::status::Status;
-use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use carrousel::Job;
 use carrousel_bench::{Error, Plan, Progress, Results, measure, pin, svg};
 use carrousel_options::Settings;
+use carrousel_system::stderr;
 use std::fs;
 
 /// Takes part; rank 0 prints what came of it.
@@ -35,7 +35,7 @@ pub(super) fn run(
     };
     if rank == 0 && size as usize > cores {
         let note = errors.paint(Paint::Note, "note:");
-        to_stderr(&format!(
+        stderr::tell(format!(
             "{note} {size} ranks share {cores} cores: a rank that waits keeps others from working"
         ));
     }
@@ -97,7 +97,7 @@ fn print(args: &Pt2ptArgs, results: &Results, out: &mut Out) -> Result<(), Failu
         let text = svg(results).map_err(Failure::wrong)?;
         fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
         out.flush()?;
-        to_stderr(&format!("drawn in {}", shown(path)));
+        stderr::tell(format!("drawn in {}", shown(path)));
     }
     Ok(())
 }

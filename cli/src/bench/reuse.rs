@@ -5,11 +5,11 @@ use crate::failure::{Failure, shown};
 use crate::out::Out;
 use crate::report::{Format, json};
 use crate::status::Status;
-use crate::stderr::to_stderr;
 use crate::style::Paint;
 use crate::table::{Align, Cell, Table};
 use carrousel_bench::{Adapter, ClassCosts, reuse_costs, thresholds};
 use carrousel_registration::{CLASSES, Path as Way, Thresholds};
+use carrousel_system::stderr;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs;
@@ -90,7 +90,7 @@ pub(super) fn run(args: &ReuseArgs, out: &mut Out) -> Result<Status, Failure> {
         fs::write(path, file(adapter.name(), &costs))
             .map_err(|error| Failure::of_file("write", path, &error))?;
         out.flush()?;
-        to_stderr(&format!("written to {}", shown(path)));
+        stderr::tell(format!("written to {}", shown(path)));
     }
     Ok(Status::Fine)
 }

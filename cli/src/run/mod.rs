@@ -13,7 +13,6 @@ use crate::input;
 use crate::out::Out;
 use crate::report::Format;
 use crate::status::Status;
-use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use crate::verify::Drawing;
 use carrousel_launch::{
@@ -23,6 +22,7 @@ use carrousel_options::{Settings, read_bounded};
 use carrousel_runner::{WaitReports, exceeds_memory_ahead};
 use carrousel_scenario::Scenario;
 use carrousel_system::record::exposure;
+use carrousel_system::stderr;
 use carrousel_trace::{TraceError, has_part, prepare};
 use std::env;
 use std::ffi::OsString;
@@ -82,7 +82,7 @@ fn run_scenario(args: &RunArgs, file: &Path, out: &mut Out, errors: Style) -> Re
     }
     if exceeds_memory_ahead(&programs) {
         let note = errors.paint(Paint::Note, "note:");
-        to_stderr(&format!(
+        stderr::tell(format!(
             "{note} the messages need more than 1 GiB: those at the end are filled while the clock runs, and make \
              later statements late"
         ));
@@ -161,7 +161,7 @@ impl RunArgs {
         {
             let note = errors.paint(Paint::Note, "note:");
             let directory = shown(directory);
-            to_stderr(&format!(
+            stderr::tell(format!(
                 "{note} no rank has recorded anything in {directory}: none has joined the job"
             ));
         }
@@ -182,7 +182,7 @@ pub(crate) fn own_path() -> Result<PathBuf, Failure> {
 fn say_exposed(directory: &Path, errors: Style) {
     if let Some(exposure) = exposure(directory) {
         let (note, directory) = (errors.paint(Paint::Note, "note:"), shown(directory));
-        to_stderr(&format!("{note} others may exchange what is written to {directory}: {exposure}"));
+        stderr::tell(format!("{note} others may exchange what is written to {directory}: {exposure}"));
     }
 }
 
@@ -240,7 +240,7 @@ pub(crate) fn start(
         _ => {}
     });
     if failures > TOLD {
-        to_stderr(&format!("  and {} more ranks failed", failures - TOLD));
+        stderr::tell(format!("  and {} more ranks failed", failures - TOLD));
     }
     match done {
         Ok(outcome) => Ok(Status::Job(outcome.status)),

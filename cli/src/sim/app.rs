@@ -8,10 +8,10 @@ use crate::input;
 use crate::out::Out;
 use crate::report::{Format, json};
 use crate::status::Status;
-use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use crate::verify::Drawing;
 use carrousel_app::{Failed, Handover, Outcome, VARIABLE};
+use carrousel_system::stderr;
 use carrousel_transport_sim::Report;
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -61,7 +61,7 @@ impl Drop for Letter {
 pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) -> Result<Status, Failure> {
     let drawing = args.timeline.as_deref().map(Drawing::of).transpose()?;
     for option in input::settings()?.written() {
-        to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
+        stderr::tell(format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
     }
     let letter = Letter::new()?;
     let (statements_max, late_max) = human::recorded(args);
@@ -114,7 +114,7 @@ pub(super) fn run(args: &SimArgs, program: &Path, out: &mut Out, errors: Style) 
     }
     if let (Some(path), Some(text)) = (&args.timeline, drawn) {
         fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
-        to_stderr(&format!("drawn in {}", shown(path)));
+        stderr::tell(format!("drawn in {}", shown(path)));
     }
     Ok(Status::Fine)
 }
@@ -149,6 +149,6 @@ fn wait(mut child: Child, program: &Path, letter: &Letter, errors: Style) -> Res
     }
     let note = errors.paint(Paint::Note, "note:");
     let name = shown(program);
-    to_stderr(&format!("{note} {name} has not begun to simulate yet; does it call `carrousel_app::run`?"));
+    stderr::tell(format!("{note} {name} has not begun to simulate yet; does it call `carrousel_app::run`?"));
     child.wait().map(|_| ()).map_err(failed)
 }

@@ -14,10 +14,10 @@ use crate::input;
 use crate::out::Out;
 use crate::report::{Format, json};
 use crate::status::Status;
-use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use crate::verify::Drawing;
 use carrousel_scenario::Scenario;
+use carrousel_system::stderr;
 use carrousel_transport_sim::{Config, Network, Report, SimError, timeline};
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &SimArgs, out: &mut Out, errors: Style) -> Result<Status
     let network = Network::named(&args.network).map_err(Failure::wrong)?;
     let scenario = input::scenario(file, &settings, errors)?;
     for option in settings.written() {
-        to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
+        stderr::tell(format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
     }
     let mut config = Config::new(network);
     config.protocol = args.protocol;
@@ -63,7 +63,7 @@ pub(crate) fn draw(path: &Path, drawing: Drawing, report: &Report) -> Result<(),
         Drawing::Html => timeline::html(report),
     };
     fs::write(path, text).map_err(|error| Failure::of_file("write", path, &error))?;
-    to_stderr(&format!("drawn in {}", shown(path)));
+    stderr::tell(format!("drawn in {}", shown(path)));
     Ok(())
 }
 

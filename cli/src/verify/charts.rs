@@ -1,7 +1,7 @@
 //! Drawings of counterexamples, in files.
 
 use crate::failure::{Failure, shown};
-use crate::stderr::to_stderr;
+use carrousel_system::stderr;
 use carrousel_verify::report::Report;
 use std::ffi::OsString;
 use std::fs;
@@ -47,10 +47,10 @@ pub(crate) fn write(path: &Path, drawing: Drawing, report: &Report) -> Result<()
             Drawing::Html => counterexample.chart.html(&title, counterexample),
         };
         fs::write(&to, text).map_err(|error| Failure::of_file("write", &to, &error))?;
-        to_stderr(&format!("{}: drawn in {}", check.name, shown(&to)));
+        stderr::tell(format!("{}: drawn in {}", check.name, shown(&to)));
     }
     if drawn == 0 {
-        to_stderr(&format!("nothing is violated: {} is not written", shown(path)));
+        stderr::tell(format!("nothing is violated: {} is not written", shown(path)));
     }
     Ok(())
 }

@@ -10,10 +10,10 @@ use crate::input;
 use crate::out::Out;
 use crate::report::{Format, json};
 use crate::status::Status;
-use crate::stderr::to_stderr;
 use crate::style::{Paint, Style};
 use carrousel_options::Settings;
 use carrousel_scenario::Scenario;
+use carrousel_system::stderr;
 use carrousel_verify::explore::{Limits, SearchProgress};
 use carrousel_verify::rendezvous::Rendezvous;
 use carrousel_verify::report::Counterexample;
@@ -47,7 +47,7 @@ pub(crate) fn run(
         let left = args.files.len() - at - 1;
         if left > 0 && interrupt.has_come() {
             let files = if left == 1 { "1 file is".to_owned() } else { format!("{left} files are") };
-            to_stderr(&format!("{} {files} not verified", errors.paint(Paint::Note, "interrupted:")));
+            stderr::tell(format!("{} {files} not verified", errors.paint(Paint::Note, "interrupted:")));
             return Ok(worst.max(Status::Inconclusive));
         }
     }
@@ -56,7 +56,7 @@ pub(crate) fn run(
 
 fn say_environment(settings: &Settings, errors: Style) {
     for option in settings.written() {
-        to_stderr(&format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
+        stderr::tell(format!("{} option {option} from the environment", errors.paint(Paint::Note, "note:")));
     }
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn serve(
     let states =
         explorer(&scenario, &request(args, &nothing)).map_err(|error| refusal(&scenario, &error, errors))?;
     let server = Server::listen(address)?;
-    to_stderr(&format!("exploring {} at {} until interrupted", scenario.file, server.url));
+    stderr::tell(format!("exploring {} at {} until interrupted", scenario.file, server.url));
     server.serve(states);
     Ok(Status::Fine)
 }
