@@ -1,7 +1,7 @@
 //! Errors, and the class that MPI gives each.
 
 use crate::usage::{Disagreement, NotReceived};
-use carrousel_engine::{self as engine, FailedCall};
+use carrousel_engine::{self as engine, FailedCall, of_call};
 use carrousel_rank::epoch::{EpochUsageError, OperationError};
 use carrousel_rank::wire::WireError;
 use carrousel_rank::{ProtocolError, UsageError};
@@ -234,10 +234,6 @@ pub enum Error {
     /// A mistake of this library.
     #[error("{class}: {0}; please report this", class = self.class())]
     Internal(&'static str),
-}
-
-fn of_call(call: &Option<Box<FailedCall>>) -> String {
-    call.as_ref().map_or_else(String::new, |call| format!(": {call}"))
 }
 
 impl From<engine::Error> for Error {

@@ -85,7 +85,8 @@ pub enum Error {
     Internal(&'static str),
 }
 
-fn of_call(call: &Option<Box<FailedCall>>) -> String {
+/// The call that an error is about, behind what is wrong.
+pub fn of_call(call: &Option<Box<FailedCall>>) -> String {
     call.as_ref().map_or_else(String::new, |call| format!(": {call}"))
 }
 

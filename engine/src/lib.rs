@@ -51,7 +51,7 @@ pub use endpoint::{
     NodeTopology, OpenPeers, OpenRequest, PmiConnection, ReduceOp, SendEnvelope, SendKind, TagText, Taken,
     WaitStrategy, Waiting, WaitingRequest,
 };
-pub use error::{BoxedError, Error, lost};
+pub use error::{BoxedError, Error, lost, of_call};
 #[doc(hidden)]
 pub use join::join_by;
 pub use join::{Joined, check_usage_of_build, join};
