@@ -23,11 +23,8 @@ pub(crate) struct Topology {
 impl Topology {
     /// The topology of the processors in `allowed`, which are some of this node's.
     pub(crate) fn of_this_node(allowed: &[usize]) -> Self {
-        // Where sched_getaffinity is refused, hwloc asks again and again, for ever.
         #[cfg(feature = "hwloc")]
-        if !allowed.is_empty()
-            && let Some([cores, numa_nodes]) = hwloc::cores_and_nodes(allowed)
-        {
+        if let Some([cores, numa_nodes]) = hwloc::cores_and_nodes(allowed) {
             return Self { cores, numa_nodes };
         }
         Self::read(Path::new(SYSTEM), allowed)

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// The longest wait for dying processes: one that takes longer waits for a device.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 /// Between two questions whether one has ended.
-const WAIT_STEP: Duration = Duration::from_micros(500);
+const WAIT_STEP: Duration = Duration::from_micros(200);
 
 /// `PF_EXITING` and `PF_SIGNALED` of the kernel's `linux/sched.h`.
 const EXITING: u32 = 0x4;
@@ -62,15 +62,18 @@ fn flags(stat: &[u8]) -> Option<u32> {
 
 /// Waits until these children, which stay to be reaped, have ended, but for at most a second.
 pub(super) fn wait_for(children: impl Iterator<Item = Pid>) {
-    let begun = Instant::now();
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    for child in children {
-        // A wait that fails costs the order of two endings.
-        while matches!(waitid(WaitId::Pid(child), options), Ok(None) | Err(Errno::INTR))
-            && begun.elapsed() < WAIT_MAX
-        {
-            thread::sleep(WAIT_STEP);
-        }
+    let until = Instant::now() + WAIT_MAX;
+    // A wait that fails costs the order of two endings.
+    children.for_each(|child| await_end(child, WaitIdOptions::EXITED | WaitIdOptions::NOWAIT, until));
+}
+
+/// Waits for the end of a child, which is reaped unless the options leave it. By its number: some systems give no descriptor
+/// that would tell.
+pub(super) fn await_end(child: Pid, options: WaitIdOptions, until: Instant) {
+    let options = options | WaitIdOptions::NOHANG;
+    while matches!(waitid(WaitId::Pid(child), options), Ok(None) | Err(Errno::INTR)) && Instant::now() < until
+    {
+        thread::sleep(WAIT_STEP);
     }
 }
 

@@ -64,6 +64,8 @@ pub(crate) struct LocalRanks {
     ranks: Vec<LocalRank>,
     /// How many ranks have not ended.
     running: usize,
+    /// The positions of ranks whose ends the system tells only who asks, see [`LocalRanks::recheck_after`].
+    asked: Vec<u32>,
     /// Whether a rank has ended with a status other than 0.
     one_has_failed: bool,
     first: u32,
@@ -176,6 +178,7 @@ impl LocalRanks {
         Self {
             ranks: Vec::new(),
             running: 0,
+            asked: Vec::new(),
             one_has_failed: false,
             first: 0,
             prefix: false,
@@ -189,8 +192,9 @@ impl LocalRanks {
     }
 
     fn add_rank(&mut self, index: u32, started: spawn::StartedRank, poll: &Poll) -> std::io::Result<()> {
-        if let Some(pidfd) = &started.pidfd {
-            poll.add(pidfd, Token::Ended(index), Interest::Read)?;
+        match &started.pidfd {
+            Some(pidfd) => drop(poll.add(pidfd, Token::Ended(index), Interest::Read)?),
+            None => self.asked.push(index),
         }
         poll.add(&started.control, Token::Control(index), Interest::Read)?;
         let mut outputs = [None, None];
@@ -286,17 +290,15 @@ impl LocalRanks {
     /// Where the system tells of the end of a process only who asks: the longest time until [`Self::check_ends`] has to be
     /// called again. It grows with the number of ranks, so that asking takes a small part of a processor.
     pub(crate) fn recheck_after(&self) -> Option<Duration> {
-        let is_asked = self.ranks.iter().any(|local_rank| local_rank.pidfd.is_none() && !local_rank.ended);
-        is_asked.then(|| CHECK_INTERVAL.max(CHECK_COST * self.ranks.len() as u32))
+        (!self.asked.is_empty()).then(|| CHECK_INTERVAL.max(CHECK_COST * self.ranks.len() as u32))
     }
 
     /// Asks for the ends of ranks of which the system does not tell by itself. Appends the events that follow.
     pub(crate) fn check_ends(&mut self, poll: &Poll, out: &mut Vec<RankEvent>) {
-        for index in 0..self.ranks.len() {
-            if self.ranks[index].pidfd.is_none() {
-                self.collect_status(index as u32, poll, out);
-            }
+        for index in self.asked.clone() {
+            self.collect_status(index, poll, out);
         }
+        self.asked.retain(|index| !self.ranks[*index as usize].ended);
     }
 
     /// Sends a line to a local rank; a rank that has ended gets nothing.

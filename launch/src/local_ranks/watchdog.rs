@@ -9,22 +9,20 @@
 //! The watchdog lives until no process of the job is left. Once the ranks have been reaped, the system may give
 //! their group numbers to other processes: from then on, the watchdog goes by the environment alone.
 
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+use super::dying::await_end;
+use rustix::process::{Pid, WaitIdOptions};
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::{ChildStdin, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 /// The environment variable that names the job in every rank. Not `CARROUSEL_...`: those are options, and the
 /// command refuses unknown ones.
 pub(super) const JOB: &str = "LAUNCHED_BY_CARROUSEL_JOB";
 
-/// Reads process group numbers, or `forget`, which drops the numbers before it, or `dismiss`, which ends it. At end-of-file it
-/// kills these groups;
-/// then, as long as there are any, the processes of the job `$1`. Neither the shell nor its children have the job in
-/// their environment.
+/// Reads process group numbers, or `forget`, which drops the numbers before it, or `dismiss`, which ends it. At end-of-file
+/// it kills these groups; then, as long as there are any, the processes of the job `$1`. Neither the shell nor its children
+/// have the job in their environment.
 const SCRIPT: &str = r#"
 while read -r group; do
     case $group in forget) groups=;; dismiss) exit;; *) groups="$groups -$group";; esac
@@ -39,10 +37,8 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 "#;
 
-/// How long a dismissed watchdog has to end, and how often it is asked whether it has: one that somebody has stopped ends
-/// when it is continued.
+/// How long a dismissed watchdog has to end: one that somebody has stopped ends when it is continued.
 const DISMISSAL_MAX: Duration = Duration::from_secs(1);
-const DISMISSAL_STEP: Duration = Duration::from_micros(200);
 
 /// The watchdog's shell.
 #[derive(Debug)]
@@ -85,12 +81,7 @@ impl Watchdog {
     /// child, so that a watchdog that has died is reaped too, and its number may be another process's.
     pub(super) fn dismiss(mut self) {
         let _ = writeln!(self.pipe, "dismiss");
-        let (begun, options) = (Instant::now(), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
-        while matches!(waitid(WaitId::Pid(self.pid), options), Ok(None) | Err(Errno::INTR))
-            && begun.elapsed() < DISMISSAL_MAX
-        {
-            thread::sleep(DISMISSAL_STEP);
-        }
+        await_end(self.pid, WaitIdOptions::EXITED, Instant::now() + DISMISSAL_MAX);
     }
 }
 

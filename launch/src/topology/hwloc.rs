@@ -11,6 +11,10 @@ type CoresAndNodes = [Vec<Vec<usize>>; 2];
 /// The processors in `allowed`, by core and by NUMA node; none if hwloc cannot tell, or was told to describe another
 /// machine (`HWLOC_XMLFILE`, `HWLOC_SYNTHETIC`).
 pub(super) fn cores_and_nodes(allowed: &[usize]) -> Option<CoresAndNodes> {
+    // Where sched_getaffinity is refused, hwloc asks again and again, for ever.
+    if allowed.is_empty() {
+        return None;
+    }
     // The allowed processors are known already, from the affinity that ranks inherit.
     let builder = TopologyBuilder::new().with_flags(BuildFlags::INCLUDE_DISALLOWED).ok()?;
     let topology = builder.build().ok().filter(Topology::is_this_system)?;
