@@ -3,7 +3,7 @@
 use super::ask::{self, Libfabric};
 use super::files::ProviderFile;
 use super::host::{NAME, Problem, ProviderHost};
-use super::variables::{all as variables, provider_problem};
+use super::variables::Variable;
 use super::{mpich, open_mpi, process};
 use crate::failure::{Failure, shown};
 use std::collections::BTreeSet;
@@ -72,7 +72,11 @@ impl Family {
 }
 
 /// All hosts. The first is the one that the answer is about.
-pub(super) fn all(wanted: Option<&Path>, files: &[ProviderFile]) -> Result<Vec<ProviderHost>, Failure> {
+pub(super) fn all(
+    wanted: Option<&Path>,
+    variables: &[Variable],
+    files: &[ProviderFile],
+) -> Result<Vec<ProviderHost>, Failure> {
     let launchers = match wanted {
         Some(wanted) => {
             let there =
@@ -85,7 +89,7 @@ pub(super) fn all(wanted: Option<&Path>, files: &[ProviderFile]) -> Result<Vec<P
     let mut hosts = Vec::new();
     for launcher in launchers {
         let file = fs::canonicalize(&launcher).unwrap_or_else(|_| launcher.clone());
-        let host = if known.insert(file) { of(launcher, files) } else { continue };
+        let host = if known.insert(file) { of(launcher, variables, files) } else { continue };
         // Wheels have copies where others have links.
         let is_copy = |other: &ProviderHost| {
             (&other.name, &other.version) == (&host.name, &host.version)
@@ -97,7 +101,7 @@ pub(super) fn all(wanted: Option<&Path>, files: &[ProviderFile]) -> Result<Vec<P
         }
     }
     if hosts.is_empty() {
-        hosts.push(system(files));
+        hosts.push(system(variables, files));
     }
     Ok(hosts)
 }
@@ -112,7 +116,7 @@ fn in_path(name: &str) -> Option<PathBuf> {
 }
 
 /// Programs that are linked with the system's libfabric.
-fn system(files: &[ProviderFile]) -> ProviderHost {
+fn system(variables: &[Variable], files: &[ProviderFile]) -> ProviderHost {
     let libfabric = ask::library(LIBFABRIC);
     let version = libfabric.as_ref().ok().map(|libfabric| libfabric.version.clone());
     let mut host = ProviderHost {
@@ -127,7 +131,7 @@ fn system(files: &[ProviderFile]) -> ProviderHost {
     };
     match libfabric {
         Ok(libfabric) => {
-            host.problems.extend(why_not_offered(&libfabric, files));
+            host.problems.extend(why_not_offered(&libfabric, variables, files));
             host.libfabric = Some(libfabric);
         }
         Err(error) => host.problems.push(Problem::new(
@@ -139,7 +143,7 @@ fn system(files: &[ProviderFile]) -> ProviderHost {
     host
 }
 
-fn of(launcher: PathBuf, files: &[ProviderFile]) -> ProviderHost {
+fn of(launcher: PathBuf, variables: &[Variable], files: &[ProviderFile]) -> ProviderHost {
     let said = process::run(Command::new(&launcher).arg("--version"));
     let family = said.as_ref().ok().and_then(|said| Family::of(&said.out).or_else(|| Family::of(&said.err)));
     let mut host = ProviderHost {
@@ -172,7 +176,7 @@ fn of(launcher: PathBuf, files: &[ProviderFile]) -> ProviderHost {
             match ask::library(&libfabric) {
                 Err(error) => host.problems.push(Problem::without_remedy(format!("{libfabric}: {error}"))),
                 Ok(libfabric) => {
-                    host.problems.extend(why_not_offered(&libfabric, files));
+                    host.problems.extend(why_not_offered(&libfabric, variables, files));
                     match &family {
                         Family::OpenMpi { version } => open_mpi::judge(&mut host, version, &libfabric.offers),
                         Family::Mpich { device, .. } => mpich::judge(&mut host, device.as_deref()),
@@ -220,11 +224,11 @@ fn libfabric_of(said: &str) -> Option<String> {
 }
 
 /// Why a libfabric does not offer the provider, if it does not.
-fn why_not_offered(libfabric: &Libfabric, files: &[ProviderFile]) -> Vec<Problem> {
+fn why_not_offered(libfabric: &Libfabric, variables: &[Variable], files: &[ProviderFile]) -> Vec<Problem> {
     if libfabric.offers.iter().any(|name| name == NAME) {
         return Vec::new();
     }
-    let variable = |name: &str| variables().into_iter().find(|variable| variable.name == name);
+    let variable = |name: &str| variables.iter().find(|variable| variable.name == name);
     let (path, provider) = (variable("FI_PROVIDER_PATH"), variable("FI_PROVIDER"));
     let mut problems = Vec::new();
     let set_path = "export FI_PROVIDER_PATH=DIRECTORY, that of libcarrousel-fi.so";
@@ -233,10 +237,10 @@ fn why_not_offered(libfabric: &Libfabric, files: &[ProviderFile]) -> Vec<Problem
             || file.file.to_string_lossy().contains(NAME)
     });
     let mut ours = ours.peekable();
-    match path.as_ref().and_then(|path| path.value.as_deref()) {
+    match path.and_then(|path| path.value.as_deref()) {
         None => problems.push(Problem::new("FI_PROVIDER_PATH is not set", set_path)),
         Some(value) => {
-            if let Some(problem) = path.as_ref().and_then(|path| path.problem.as_ref()) {
+            if let Some(problem) = path.and_then(|path| path.problem.as_ref()) {
                 problems.push(Problem::new(format!("FI_PROVIDER_PATH: {problem}"), set_path));
             } else if ours.peek().is_none() {
                 problems.push(Problem::new(
@@ -251,9 +255,7 @@ fn why_not_offered(libfabric: &Libfabric, files: &[ProviderFile]) -> Vec<Problem
             problems.push(Problem::without_remedy(format!("{}: {problem}", shown(&file.file))));
         }
     }
-    if let Some(value) = provider.and_then(|provider| provider.value)
-        && let Some(problem) = provider_problem("FI_PROVIDER", &value)
-    {
+    if let Some(problem) = provider.and_then(|provider| provider.problem.as_ref()) {
         let remedy = format!("export FI_PROVIDER={NAME}");
         problems.push(Problem::new(format!("FI_PROVIDER: {problem}"), remedy));
     }

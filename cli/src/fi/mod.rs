@@ -63,7 +63,7 @@ pub(crate) fn run(args: &FiArgs, out: &mut Out) -> Result<Status, Failure> {
     }
     let variables = variables::all();
     let files = files::all();
-    let hosts = launchers::all(args.mpiexec.as_deref(), &files)?;
+    let hosts = launchers::all(args.mpiexec.as_deref(), &variables, &files)?;
     let uses = hosts.first().is_some_and(|host| host.uses);
     let report = Report { version: VERSION, uses, variables, files, hosts };
     match args.format {

@@ -72,7 +72,7 @@ fn problem(name: &str, value: &str) -> Option<String> {
 }
 
 /// What is wrong with a list of providers.
-pub(super) fn provider_problem(name: &str, value: &str) -> Option<String> {
+fn provider_problem(name: &str, value: &str) -> Option<String> {
     let list = List(value);
     if list.allows(NAME) {
         return None;

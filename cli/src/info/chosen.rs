@@ -2,7 +2,7 @@
 
 use crate::style::{Paint, Style};
 use crate::table::{Align, Cell, Table};
-use carrousel_options::{OptionEntry, Settings, VerbsScope};
+use carrousel_options::{Settings, VerbsScope};
 use carrousel_transport_verbs::{Adapters, LinkLayer, Selected};
 use serde::Serialize;
 
@@ -66,8 +66,7 @@ fn adapter(settings: &Settings, adapters: &Adapters, selected: &Selected<'_>) ->
     let options = settings.verbs();
     let Selected { adapter, port, gid } = selected;
     let named = |name: &str| {
-        let variable = OptionEntry::named(name).map(OptionEntry::variable).unwrap_or_default();
-        settings.origin(name).map_or(variable, |origin| format!("it is named: {origin}"))
+        settings.origin(name).map_or_else(String::new, |origin| format!("it is named: {origin}"))
     };
     let device_why = match (&options.device, adapters.all.len()) {
         (Some(_), _) => named("verbs_device"),
