@@ -17,10 +17,10 @@ const TOGETHER: Duration = Duration::from_secs(1);
 /// The reports of ranks that wait.
 #[derive(Default)]
 pub struct WaitReports {
-    /// The last report of each rank since the last account.
-    by_rank: BTreeMap<u32, Waiting>,
     /// The last report of each rank, and when it came.
     last: BTreeMap<u32, (Waiting, Duration)>,
+    /// The ranks that have reported since the last account.
+    new: BTreeSet<u32>,
 }
 
 /// Whether this rank of a scenario is behind its program, where it waits for the others to hand over its times.
@@ -28,22 +28,27 @@ fn has_ended(waiting: &Waiting) -> bool {
     waiting.place.line == 0
 }
 
+/// When a rank began the wait of its report, and when the report came.
+fn interval((waiting, came): &(Waiting, Duration)) -> (Duration, Duration) {
+    (came.saturating_sub(Duration::from_millis(waiting.waited_ms)), *came)
+}
+
 impl WaitReports {
     /// Adds a rank's report, which comes `now`. A text that is no report is ignored: a program may print any text.
     pub fn add(&mut self, json: &str, now: Duration) {
         if let Ok(waiting) = serde_json::from_str::<Waiting>(json) {
-            self.last.insert(waiting.rank, (waiting.clone(), now));
-            self.by_rank.insert(waiting.rank, waiting);
+            self.new.insert(waiting.rank);
+            self.last.insert(waiting.rank, (waiting, now));
         }
     }
 
     /// The account of the reports since the last one; of all, if they are of a deadlock. `ranks` is the size of the job;
     /// `scenario` is its scenario, if it runs one. Empty if there were no reports.
     pub fn account(&mut self, ranks: u32, scenario: Option<&Scenario>, deadlock: bool) -> String {
-        let mut by_rank = std::mem::take(&mut self.by_rank);
-        if deadlock {
-            by_rank = self.last.iter().map(|(rank, (waiting, _))| (*rank, waiting.clone())).collect();
-        }
+        let new = std::mem::take(&mut self.new);
+        let told = self.last.iter().filter(|(rank, _)| deadlock || new.contains(rank));
+        let mut by_rank: BTreeMap<u32, Waiting> =
+            told.map(|(rank, (waiting, _))| (*rank, waiting.clone())).collect();
         if by_rank.is_empty() {
             return String::new();
         }
@@ -59,16 +64,10 @@ impl WaitReports {
         let edges = edges(&by_rank, ranks);
         Account { by_rank: &by_rank, ranks, scenario, edges, ended }.text()
     }
-}
 
-/// When a rank began the wait of its report, and when the report came.
-fn interval((waiting, came): &(Waiting, Duration)) -> (Duration, Duration) {
-    (came.saturating_sub(Duration::from_millis(waiting.waited_ms)), *came)
-}
-
-impl WaitReports {
-    /// Whether the ranks of a scenario wait for each other, or for ranks that have ended, and will for ever: for at least a second at one time, some of
-    /// them in a cycle, or all that have not ended. A report of a wait of less than `patience` says nothing: it was asked for.
+    /// Whether the ranks of a scenario wait for each other, or for ranks that have ended, and will for ever: for at least a
+    /// second at one time, some of them in a cycle, or all that have not ended. A report of a wait of less than `patience` says
+    /// nothing: it was asked for.
     pub fn are_of_deadlock(&self, ranks: u32, patience: Duration) -> bool {
         let is_stuck = |waiting: &Waiting| {
             !has_ended(waiting)
