@@ -186,10 +186,11 @@ fn port(root: &Path, device: &str, number: u8) -> Option<Port> {
         .map(|state| state.split_once(':').map_or(state.clone(), |(_, name)| name.trim().to_owned()));
     let number_in = |name: &str| file(name).and_then(|text| parse_lid(&text)).unwrap_or(0);
     let gid = |index: u8| {
-        let bytes = parse_gid(&file(&format!("gids/{index}"))?)?;
+        // Most entries of a table are empty, and have no other files.
+        let bytes = parse_gid(&file(&format!("gids/{index}"))?).filter(|bytes| *bytes != [0; 16])?;
         let rank = GidRank::of(link, bytes, sysfs::is_v2(root, device, number, index));
         let interface = file(&format!("gid_attrs/ndevs/{index}"));
-        (bytes != [0; 16]).then_some(Gid { index, bytes, rank, interface })
+        Some(Gid { index, bytes, rank, interface })
     };
     Some(Port {
         number,
