@@ -6,6 +6,7 @@
 //! it meanwhile gains nothing.
 //! - A [`Record`] that has reached the limit on the size of files is an error, and not the end of the process by SIGXFSZ.
 
+use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, statat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Resource, geteuid, getrlimit};
@@ -28,10 +29,9 @@ pub fn replace(path: &Path) -> io::Result<File> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let to_directory = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = openat(CWD, parent, to_directory, Mode::empty())?;
-    let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     for _ in 0..ATTEMPTS {
-        match openat(&directory, name, new, Mode::RUSR | Mode::WUSR) {
-            Ok(file) => return Ok(file.into()),
+        match new_in(&directory, Path::new(name)) {
+            Ok(file) => return Ok(file),
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
@@ -56,8 +56,12 @@ pub fn replace(path: &Path) -> io::Result<File> {
 /// # Errors
 /// When something has the name, a symbolic link too, or the system refuses.
 pub fn create_new(path: &Path) -> io::Result<File> {
+    Ok(new_in(CWD, path)?)
+}
+
+fn new_in(directory: impl AsFd, path: &Path) -> Result<File, Errno> {
     let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(openat(CWD, path, new, Mode::RUSR | Mode::WUSR)?.into())
+    openat(directory, path, new, Mode::RUSR | Mode::WUSR).map(File::from)
 }
 
 /// The others who may take files away from a directory, and put new ones there. Its text follows a colon.

@@ -102,6 +102,7 @@ pub(crate) mod tests {
         assert_eq!(status, 3);
         assert!(!is_child(), "the parent is as before");
     }
+
     /// The page of a gate that is gone belongs to something else, in a child and in its children.
     #[test]
     fn a_page_is_given_back() {
