@@ -27,10 +27,10 @@ pub(crate) unsafe extern "C" fn open(
         };
         // Only these promise that no two threads use objects of a domain at once.
         let locks = attr.threading != b::FI_THREAD_DOMAIN;
-        let state = Lock::new(State::default(), locks);
+        let state = Lock::new(State::default());
         let fabric = FabricObject::of(fabric).own.clone();
         let own = Arc::new(Domain { state, mr_mode: attr.mr_mode, fabric });
-        own.state.open();
+        own.state.open(locks);
         let fid = head(b::FI_CLASS_DOMAIN, context, &OPS);
         let fid = b::fid_domain { fid, ops: table(&DOMAIN_OPS), mr: table(&mr::MR_OPS) };
         *domain = DomainObject::give(fid, own);

@@ -36,8 +36,6 @@ pub(crate) struct Lock<T> {
     /// unwinds.
     mutex: Mutex<()>,
     value: UnsafeCell<T>,
-    /// Whether the host has promised that one thread at a time comes.
-    is_promised: bool,
 }
 
 // SAFETY: the value is used through `lock` only, by one thread at a time.
@@ -46,26 +44,25 @@ unsafe impl<T> Sync for Lock<T> {}
 unsafe impl<T> Send for Lock<T> {}
 
 impl<T> Lock<T> {
-    /// With `locks` false, the host promises not to use the value from two threads at once (fi_domain(3)).
-    pub(crate) fn new(value: T, locks: bool) -> Self {
+    /// A value that nobody uses until its lock is [open](Self::open).
+    pub(crate) fn new(value: T) -> Self {
         Self {
             gate: Gate::new(),
             owner: AtomicUsize::new(NOBODY),
             is_inside: AtomicBool::new(false),
             mutex: Mutex::new(()),
             value: UnsafeCell::new(value),
-            is_promised: !locks,
         }
     }
 
-    /// Lets the host's threads in.
+    /// Lets the host's threads in. With `locks` false, it promises not to use the value from two at once (fi_domain(3)).
     ///
     /// # Safety
     /// No other thread has the lock yet, and it is not moved any more.
-    pub(crate) unsafe fn open(&self) {
+    pub(crate) unsafe fn open(&self, locks: bool) {
         // Without that fence a second thread could not be noticed in time.
         let has_fence = || membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok();
-        let byte = if self.is_promised && has_fence() { ONE_THREAD } else { MANY_THREADS };
+        let byte = if !locks && has_fence() { ONE_THREAD } else { MANY_THREADS };
         // In a child, it stays closed: the first use of the value says so.
         if inherited::keep().is_ok() {
             // SAFETY: as the caller promises.
@@ -223,9 +220,9 @@ mod tests {
     use std::time::Duration;
 
     fn lock(locks: bool) -> Box<Lock<u64>> {
-        let lock = Box::new(Lock::new(0, locks));
+        let lock = Box::new(Lock::new(0));
         // SAFETY: it stays in its box, and threads begin after this.
-        unsafe { lock.open() };
+        unsafe { lock.open(locks) };
         lock
     }
 
