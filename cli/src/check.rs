@@ -39,9 +39,9 @@ const TOLD: usize = 16;
 ///
 /// How many calls, events and answers were compared depends on who came first, and differs from run to run of a program.
 ///
-/// The part of a rank that was killed is cut short, and one with a limit may have reached it: it is followed as far as it goes, and so are those of the
-/// others until they need something that is not there. What is in the messages is not in a trace; of a scenario,
-/// `carrousel run` checks every byte.
+/// The part of a rank that was killed is cut short, and one with a limit may have reached it: it is followed as far as it
+/// goes, and so are those of the others until they need something that is not there. What is in the messages is not in a
+/// trace; of a scenario, `carrousel run` checks every byte.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

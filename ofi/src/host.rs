@@ -1,6 +1,6 @@
 //! The host's job, as far as this process can know it: what its launcher says in the environment, and which MPI library is in
-//! the process. Nothing depends on it but what is told to people (hang reports, traces, and the line of the option `report`), and whether a process offers its
-//! processor to others.
+//! the process. Nothing depends on it but what is told to people (hang reports, traces, and the line of the option `report`),
+//! and whether a process offers its processor to others.
 
 use carrousel_trace::{HostLibrary, HostRank};
 use std::fs;

@@ -29,7 +29,8 @@
 //! **Entry point.** [`fi_prov_ini`], then `info` for what is offered, and `state` for what an endpoint does, by
 //! position in the tables of its domain, behind one lock; `state/crowd` counts the processes and processors of this
 //! node. `fabric`, `domain`, `av`, `cq`, `cntr`, `eq`, `mr` and `ep` are the tables of functions by which a host calls,
-//! `object` and `parts` what it holds. `host` is what can be known of the host's job, for traces, hang reports, and the line of `report`.
+//! `object` and `parts` what it holds. `host` is what can be known of the host's job, for traces, hang reports, and the line
+//! of `report`.
 //! `bindings` is made by `bindings/generate.sh`. docs/other-mpis.md is the page for users.
 #![deny(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]

@@ -2,8 +2,8 @@
 //!
 //! The first of these that sets an option gives it its value: an `option` line of a scenario, since the scenario's
 //! options are part of the pattern; the variable `CARROUSEL_<NAME>`; the file that `CARROUSEL_OPTIONS` names, with a
-//! line `NAME VALUE` for each; its default. `CARROUSEL_TRACE` (and `CARROUSEL_TRACE_LIMIT`) is not an option: it asks for a trace of one run, in the
-//! directory that it names.
+//! line `NAME VALUE` for each; its default. `CARROUSEL_TRACE` is not an option: it asks for a trace of one run, in the
+//! directory that it names, nor is `CARROUSEL_TRACE_LIMIT`, which bounds its parts.
 //!
 //! **Promises.**
 //! - An unknown name, or a value out of range, is an error that says what is allowed, wherever it stands: a misspelt

@@ -3,8 +3,8 @@
 //! A trace is a directory with a part for each rank, `rank-0.trace` and so on: lines of JSON, the first one a
 //! [`TraceHead`], each other one a [`Record`] of an input of that rank's [`Rank`](carrousel_rank::Rank), or of an
 //! answer that the application got from it. A recorder writes them in a compact form (`compact`), of a tenth of the bytes;
-//! [`TraceText`] tells them as text, which other programs write, too (`rank-0.jsonl`), and which is read in its place. So a trace is sufficient to run the same state machines once more, and has
-//! no data, and no work that the library gave its network: as consequences are not recorded, a replay cannot copy them.
+//! [`TraceText`] tells them as text, which other programs write, too (`rank-0.jsonl`), and which is read in its place. So a
+//! trace is sufficient to run the same state machines once more, and has no data, and no work that the library gave its network: as consequences are not recorded, a replay cannot copy them.
 //! Each line ends in a check value (`"crc32"`) that covers all lines up to it. docs/trace.md has every kind of line.
 //!
 //! Messages name a record by its line; the head is line 1. A tag is a number of 64 bits. The tags that a receive
